@@ -1,0 +1,1 @@
+"""The agent: leases work from an appliance; imports nothing of it."""

@@ -1,0 +1,1 @@
+"""Vitrine, a self-hosted curator for large home collections."""

@@ -1,0 +1,1 @@
+"""People: users, their sessions, and what they did."""

@@ -1,0 +1,1 @@
+"""Foundations without a word of the domain."""

@@ -1,0 +1,1 @@
+"""Roots, scans, batches and import tasks."""

@@ -1,0 +1,218 @@
+"""Roots, what was seen under them, and the batches and tasks that bring files in."""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import BYTEA
+from sqlalchemy.orm import Mapped, mapped_column
+
+from appliance.core.columns import Base, ItemColumns, Keyed, RunColumns, one_of
+
+
+class Mode(enum.StrEnum):
+    """What an import does with the bytes."""
+
+    IN_PLACE = "in_place"
+    COPY = "copy"
+    MOVE = "move"
+
+
+class RootStatus(enum.StrEnum):
+    """Whether a root can be read at the moment."""
+
+    READY = "ready"
+    UNAVAILABLE = "unavailable"
+    RETIRED = "retired"
+
+
+class Root(Keyed, Base):
+    """A folder that is scanned."""
+
+    __tablename__ = "root"
+    __table_args__ = (
+        UniqueConstraint("path"),
+        CheckConstraint(one_of("mode", Mode), name="mode"),
+        CheckConstraint(one_of("status", RootStatus), name="status"),
+    )
+
+    path: Mapped[bytes] = mapped_column(BYTEA)
+    mode: Mapped[str]
+    status: Mapped[str] = mapped_column(server_default=text("'ready'"))
+    reason: Mapped[str | None]
+    added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    scanned_at: Mapped[datetime | None]
+
+
+class Outcome(enum.StrEnum):
+    """What became of a path."""
+
+    PENDING = "pending"
+    IMPORTED = "imported"
+    DUPLICATE = "duplicate"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class RootEntry(Keyed, Base):
+    """One path under a root as last seen: makes rescans cheap and failures durable."""
+
+    __tablename__ = "root_entry"
+    __table_args__ = (
+        UniqueConstraint("root_id", "path"),
+        CheckConstraint(one_of("outcome", Outcome), name="outcome"),
+        # The failure inbox.
+        Index(
+            "ix_root_entry_failed",
+            "reason",
+            "id",
+            postgresql_where=text("outcome = 'failed' AND NOT ignored"),
+        ),
+        Index("ix_root_entry_asset", "asset_id", postgresql_where=text("asset_id IS NOT NULL")),
+        {"postgresql_with": {"fillfactor": "80"}},
+    )
+
+    root_id: Mapped[int] = mapped_column(ForeignKey("root.id"))
+    path: Mapped[bytes] = mapped_column(BYTEA)
+    size: Mapped[int]
+    mtime_ns: Mapped[int]
+    inode: Mapped[int]
+    """Modulo 2^63: some file systems use all 64 bits."""
+    sha256: Mapped[bytes | None] = mapped_column(BYTEA)
+    outcome: Mapped[str]
+    reason: Mapped[str | None]
+    detail: Mapped[str | None]
+    asset_id: Mapped[int | None] = mapped_column(ForeignKey("asset.id", ondelete="SET NULL"))
+    ignored: Mapped[bool] = mapped_column(server_default=text("false"))
+    seen_batch: Mapped[int]
+    """The last batch whose walk met this path."""
+    first_seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    changed_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class BatchStatus(enum.StrEnum):
+    """States of a batch: its walk, then its tasks."""
+
+    PENDING = "pending"
+    WALKING = "walking"
+    IMPORTING = "importing"
+    DONE = "done"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+BATCH_TRANSITIONS: dict[BatchStatus, frozenset[BatchStatus]] = {
+    BatchStatus.PENDING: frozenset({BatchStatus.WALKING, BatchStatus.CANCELLED}),
+    BatchStatus.WALKING: frozenset(
+        {BatchStatus.PENDING, BatchStatus.IMPORTING, BatchStatus.ERROR, BatchStatus.CANCELLED}
+    ),
+    BatchStatus.IMPORTING: frozenset({BatchStatus.DONE, BatchStatus.CANCELLED}),
+    BatchStatus.DONE: frozenset(),
+    BatchStatus.ERROR: frozenset(),
+    BatchStatus.CANCELLED: frozenset(),
+}
+
+
+class ImportBatch(Keyed, RunColumns, Base):
+    """One scan's set of files. It is the ledger of the walk and the counter of its tasks.
+
+    Finished means: walked, and no live task. `files` counts every path that the walk met.
+    """
+
+    __tablename__ = "import_batch"
+    __table_args__ = (
+        CheckConstraint(one_of("status", BatchStatus), name="status"),
+        CheckConstraint(one_of("mode", Mode), name="mode"),
+        # At most one walk for each root; a second wish finds this one.
+        Index(
+            "uq_import_batch_walk",
+            "root_id",
+            unique=True,
+            postgresql_where=text("status IN ('pending', 'walking')"),
+        ),
+        Index(
+            "ix_import_batch_live",
+            "id",
+            postgresql_where=text("status IN ('pending', 'walking', 'importing')"),
+        ),
+        {"postgresql_with": {"fillfactor": "50"}},
+    )
+
+    root_id: Mapped[int] = mapped_column(ForeignKey("root.id"))
+    mode: Mapped[str]
+    under: Mapped[bytes] = mapped_column(BYTEA, server_default=text("''::bytea"))
+    """The part of the root to walk, relative; empty means all of it."""
+    status: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    interactive: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Someone waits for it (an upload): its tasks are served first."""
+    interruptions: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    walked_at: Mapped[datetime | None]
+    cursor: Mapped[bytes | None] = mapped_column(BYTEA)
+    """Last directory whose files are all recorded; an interrupted walk goes on behind it."""
+    served_at: Mapped[datetime | None]
+    """When the drain last took tasks of this batch; batches take turns by it."""
+    files: Mapped[int] = mapped_column(server_default=text("0"))
+    imported: Mapped[int] = mapped_column(server_default=text("0"))
+    duplicate: Mapped[int] = mapped_column(server_default=text("0"))
+    unchanged: Mapped[int] = mapped_column(server_default=text("0"))
+    failed: Mapped[int] = mapped_column(server_default=text("0"))
+    skipped: Mapped[int] = mapped_column(server_default=text("0"))
+    hashed: Mapped[int] = mapped_column(server_default=text("0"))
+    decoded: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class TaskStatus(enum.StrEnum):
+    """States of one file's way in."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETE = "complete"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+TASK_TRANSITIONS: dict[TaskStatus, frozenset[TaskStatus]] = {
+    TaskStatus.PENDING: frozenset({TaskStatus.PROCESSING}),
+    TaskStatus.PROCESSING: frozenset(
+        {TaskStatus.PENDING, TaskStatus.COMPLETE, TaskStatus.SKIPPED, TaskStatus.FAILED}
+    ),
+    TaskStatus.COMPLETE: frozenset(),
+    TaskStatus.SKIPPED: frozenset(),
+    TaskStatus.FAILED: frozenset(),
+}
+
+
+class ImportTask(Keyed, ItemColumns, Base):
+    """One file's way through an import."""
+
+    __tablename__ = "import_task"
+    __table_args__ = (
+        UniqueConstraint("batch_id", "entry_id"),
+        CheckConstraint(one_of("status", TaskStatus), name="status"),
+        Index("ix_import_task_pending", "batch_id", "id", postgresql_where=text("status = 'pending'")),
+        Index("ix_import_task_processing", "worker_id", postgresql_where=text("status = 'processing'")),
+        # "Has this batch a live task?"
+        Index(
+            "ix_import_task_live",
+            "batch_id",
+            postgresql_where=text("status IN ('pending', 'processing')"),
+        ),
+        Index(
+            "ix_import_task_finished",
+            "finished_at",
+            postgresql_where=text("status IN ('complete', 'skipped', 'failed')"),
+        ),
+        {"postgresql_with": {"fillfactor": "85"}},
+    )
+
+    batch_id: Mapped[int] = mapped_column(ForeignKey("import_batch.id", ondelete="CASCADE"))
+    root_id: Mapped[int] = mapped_column(ForeignKey("root.id"))
+    entry_id: Mapped[int] = mapped_column(ForeignKey("root_entry.id", ondelete="CASCADE"))
+    status: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    outcome: Mapped[str | None]
+    reason: Mapped[str | None]
+    detail: Mapped[str | None]
+    asset_id: Mapped[int | None]
+    milliseconds: Mapped[int | None] = mapped_column(Integer)

@@ -1,0 +1,1 @@
+"""Assets, files and renditions."""

@@ -1,0 +1,180 @@
+"""Assets, their files, derived pictures and where they came from."""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import BYTEA, JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from appliance.core.columns import Base, ItemColumns, Keyed, one_of
+
+
+class Kind(enum.StrEnum):
+    """What an asset is to someone who looks at it."""
+
+    STILL = "still"
+    ANIMATION = "animation"
+    VIDEO = "video"
+
+
+class AssetState(enum.StrEnum):
+    """Where an asset stands in the life of the collection."""
+
+    INBOX = "inbox"
+    KEPT = "kept"
+    ARCHIVED = "archived"
+    TRASHED = "trashed"
+
+
+ASSET_TRANSITIONS: dict[AssetState, frozenset[AssetState]] = {
+    s: frozenset(AssetState) - {s} for s in AssetState
+}
+
+
+class DateSource(enum.StrEnum):
+    """Where the taken date was found, best first."""
+
+    EXIF = "exif"
+    CONTAINER = "container"
+    SIDECAR = "sidecar"
+    NAME = "name"
+    MTIME = "mtime"
+    IMPORT = "import"
+
+
+VISIBLE = "state IN ('inbox', 'kept')"
+
+
+class Asset(Keyed, Base):
+    """One item of the collection; identified by the SHA-256 and the size of its bytes."""
+
+    __tablename__ = "asset"
+    __table_args__ = (
+        UniqueConstraint("sha256", "size"),
+        CheckConstraint(one_of("kind", Kind), name="kind"),
+        CheckConstraint(one_of("state", AssetState), name="state"),
+        CheckConstraint(one_of("date_source", DateSource), name="date_source"),
+        CheckConstraint("rating BETWEEN 0 AND 5", name="rating"),
+        # Timeline pages, both directions.
+        Index(
+            "ix_asset_timeline", text("effective_at DESC"), text("id DESC"), postgresql_where=text(VISIBLE)
+        ),
+        # "n new": visible assets above the newest id that the page knows.
+        Index("ix_asset_arrival", text("id DESC"), postgresql_where=text(VISIBLE)),
+    )
+
+    kind: Mapped[str]
+    sha256: Mapped[bytes] = mapped_column(BYTEA)
+    size: Mapped[int]
+    mime: Mapped[str]
+    width: Mapped[int] = mapped_column(Integer)
+    height: Mapped[int] = mapped_column(Integer)
+    duration_ms: Mapped[int | None]
+    frames: Mapped[int | None] = mapped_column(Integer)
+    taken_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=False))
+    taken_offset: Mapped[int | None] = mapped_column(SmallInteger)
+    date_source: Mapped[str]
+    effective_at: Mapped[datetime] = mapped_column(DateTime(timezone=False))
+    added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    title: Mapped[str | None]
+    rating: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    favourite: Mapped[bool] = mapped_column(server_default=text("false"))
+    dominant: Mapped[int | None] = mapped_column(SmallInteger)
+    state: Mapped[str] = mapped_column(server_default=text("'kept'"))
+    flags: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    notes: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    facts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
+    missing_since: Mapped[datetime | None]
+
+
+class AssetFile(Keyed, Base):
+    """One place where an asset's bytes lie: under a root, or stored by us (`root_id` NULL)."""
+
+    __tablename__ = "asset_file"
+    __table_args__ = (
+        Index("ix_asset_file_asset", "asset_id"),
+        UniqueConstraint("root_id", "path", postgresql_nulls_not_distinct=True),
+    )
+
+    asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
+    root_id: Mapped[int | None] = mapped_column(ForeignKey("root.id"))
+    path: Mapped[bytes] = mapped_column(BYTEA)
+    """Relative to the root; for a stored file relative to the originals."""
+    size: Mapped[int]
+    mtime_ns: Mapped[int]
+    added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class RenditionStatus(enum.StrEnum):
+    """States of a derived picture."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+RENDITION_TRANSITIONS: dict[RenditionStatus, frozenset[RenditionStatus]] = {
+    RenditionStatus.PENDING: frozenset({RenditionStatus.PROCESSING}),
+    RenditionStatus.PROCESSING: frozenset(
+        {RenditionStatus.PENDING, RenditionStatus.COMPLETE, RenditionStatus.FAILED}
+    ),
+    RenditionStatus.COMPLETE: frozenset({RenditionStatus.PENDING}),
+    RenditionStatus.FAILED: frozenset({RenditionStatus.PENDING}),
+}
+
+
+class Rendition(Keyed, ItemColumns, Base):
+    """One derived picture of one asset; what is missing is a row that waits."""
+
+    __tablename__ = "rendition"
+    __table_args__ = (
+        UniqueConstraint("asset_id", "name"),
+        CheckConstraint(one_of("status", RenditionStatus), name="status"),
+        # The drain's claim: what someone is looking at first, then in order of arrival.
+        Index("ix_rendition_pending", "priority", "id", postgresql_where=text("status = 'pending'")),
+        Index("ix_rendition_processing", "worker_id", postgresql_where=text("status = 'processing'")),
+        {"postgresql_with": {"fillfactor": "85"}},
+    )
+
+    asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
+    name: Mapped[str]
+    status: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    """0 = someone waits for it now, 1 = a neighbour of that, 5 = background."""
+    width: Mapped[int | None] = mapped_column(Integer)
+    height: Mapped[int | None] = mapped_column(Integer)
+    bytes: Mapped[int | None]
+    version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
+    reason: Mapped[str | None]
+    detail: Mapped[str | None]
+
+
+class Provenance(Keyed, Base):
+    """One way by which an asset's bytes reached the collection; an asset may have many."""
+
+    __tablename__ = "provenance"
+    __table_args__ = (
+        Index("ix_provenance_asset", "asset_id"),
+        CheckConstraint("how IN ('folder', 'upload', 'subscription')", name="how"),
+    )
+
+    asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
+    how: Mapped[str]
+    root_id: Mapped[int | None]
+    batch_id: Mapped[int | None]
+    path: Mapped[bytes | None] = mapped_column(BYTEA)
+    seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))

@@ -1,0 +1,12 @@
+"""Every mapped table, imported once: the metadata that migrations are compared with."""
+
+from __future__ import annotations
+
+import appliance.accounts.models
+import appliance.core.work
+import appliance.ingest.models
+import appliance.library.models  # noqa: F401 - imported for their tables
+from appliance.core.columns import Base
+
+
+METADATA = Base.metadata

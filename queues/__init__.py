@@ -1,0 +1,1 @@
+"""Lanes and tasks: one declaration drives queueing, limits, recovery and retention."""
