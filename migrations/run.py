@@ -25,7 +25,8 @@ class NewerDatabase(VitrineError):
     """The database was made by a newer Vitrine."""
 
 
-def _config(connection: Connection | None = None) -> Config:
+def config(connection: Connection | None = None) -> Config:
+    """Where the revisions lie, and the connection they run on."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
@@ -35,7 +36,7 @@ def _config(connection: Connection | None = None) -> Config:
 @cache
 def head() -> str:
     """The newest revision that this program knows."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    revision = ScriptDirectory.from_config(config()).get_current_head()
     if revision is None:
         raise VitrineError("The program lacks its migrations", "Install Vitrine again.")
     return revision
@@ -53,7 +54,7 @@ async def applied(database: Database) -> str | None:
 
 def known(revision: str) -> bool:
     """Whether this program has that revision."""
-    return any(s.revision == revision for s in ScriptDirectory.from_config(_config()).walk_revisions())
+    return any(s.revision == revision for s in ScriptDirectory.from_config(config()).walk_revisions())
 
 
 async def upgrade_database(database: Database) -> bool:
@@ -70,7 +71,7 @@ async def upgrade_database(database: Database) -> bool:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
         for extension in EXTENSIONS:
             await connection.execute(text(f"CREATE EXTENSION IF NOT EXISTS {extension}"))
-        await connection.run_sync(lambda c: command.upgrade(_config(c), "head"))
+        await connection.run_sync(lambda c: command.upgrade(config(c), "head"))
     return True
 
 

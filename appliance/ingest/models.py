@@ -189,8 +189,16 @@ class ImportTask(Keyed, ItemColumns, Base):
 
     __tablename__ = "import_task"
     __table_args__ = (
-        UniqueConstraint("batch_id", "entry_id"),
         CheckConstraint(one_of("status", TaskStatus), name="status"),
+        # One live way in for each path, whatever number of scans met it; also makes a resumed walk idempotent.
+        Index(
+            "uq_import_task_entry",
+            "entry_id",
+            unique=True,
+            postgresql_where=text("status IN ('pending', 'processing')"),
+        ),
+        # `import --each` and the batch page.
+        Index("ix_import_task_batch", "batch_id", "id"),
         Index("ix_import_task_pending", "batch_id", "id", postgresql_where=text("status = 'pending'")),
         Index("ix_import_task_processing", "worker_id", postgresql_where=text("status = 'processing'")),
         # "Has this batch a live task?"
@@ -214,5 +222,4 @@ class ImportTask(Keyed, ItemColumns, Base):
     outcome: Mapped[str | None]
     reason: Mapped[str | None]
     detail: Mapped[str | None]
-    asset_id: Mapped[int | None]
     milliseconds: Mapped[int | None] = mapped_column(Integer)

@@ -420,7 +420,6 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Text(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("detail", sa.Text(), nullable=True),
-        sa.Column("asset_id", sa.BigInteger(), nullable=True),
         sa.Column("milliseconds", sa.Integer(), nullable=True),
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
@@ -442,9 +441,9 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["root_id"], ["root.id"], name=op.f("fk_import_task_root_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_import_task")),
-        sa.UniqueConstraint("batch_id", "entry_id", name=op.f("uq_import_task_batch_id_entry_id")),
         postgresql_with={"fillfactor": "85"},
     )
+    op.create_index("ix_import_task_batch", "import_task", ["batch_id", "id"], unique=False)
     op.create_index(
         "ix_import_task_finished",
         "import_task",
@@ -472,5 +471,12 @@ def upgrade() -> None:
         ["worker_id"],
         unique=False,
         postgresql_where=sa.text("status = 'processing'"),
+    )
+    op.create_index(
+        "uq_import_task_entry",
+        "import_task",
+        ["entry_id"],
+        unique=True,
+        postgresql_where=sa.text("status IN ('pending', 'processing')"),
     )
     # ### end Alembic commands ###
