@@ -190,7 +190,7 @@ class ImportTask(Keyed, ItemColumns, Base):
     __tablename__ = "import_task"
     __table_args__ = (
         CheckConstraint(one_of("status", TaskStatus), name="status"),
-        # One live way in for each path, whatever number of scans met it; also makes a resumed walk idempotent.
+        # One live way in for each path, however many scans met it.
         Index(
             "uq_import_task_entry",
             "entry_id",

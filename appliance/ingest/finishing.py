@@ -1,0 +1,261 @@
+"""The ends of an import task: each is one fenced statement that moves everything together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from appliance.core.drains import Claimed
+from appliance.ingest.claims import Waiting
+from appliance.library.models import DateSource
+from appliance.media import dates
+from appliance.media.reasons import Reason
+from appliance.media.wire import Decoded, Read
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where the bytes of an asset lie: under a root, or among our originals (`root_id` None)."""
+
+    root_id: int | None
+    path: bytes
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """The moment an asset is sorted by and where it was found; wall time without a zone."""
+
+    taken_at: datetime | None
+    offset: int | None
+    source: DateSource
+    effective_at: datetime
+
+
+def date(decoded: Decoded, path: bytes, mtime_ns: int, zone: ZoneInfo) -> Dated:
+    """The chain of sources: the file's own date, its name, its modification, this moment."""
+    now = datetime.now(zone).replace(tzinfo=None)
+    if decoded.taken_at is not None:
+        source = DateSource(decoded.date_source or DateSource.EXIF)
+        return Dated(decoded.taken_at, decoded.taken_offset, source, decoded.taken_at)
+    named = dates.from_name(path)
+    if named is not None:
+        return Dated(named, None, DateSource.NAME, named)
+    modified = _wall(mtime_ns, zone)
+    # A clock that ran ahead must not pin a file to the top of the gallery.
+    if modified is not None and modified <= now + timedelta(days=1):
+        return Dated(None, None, DateSource.MTIME, modified)
+    return Dated(None, None, DateSource.IMPORT, now)
+
+
+def _wall(mtime_ns: int, zone: ZoneInfo) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).astimezone(zone).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The asset with the same bytes; `here` when this path was known to hold it (touched, not changed)."""
+
+    asset_id: int
+    here: bool
+
+
+class TakenOver(Exception):
+    """The task was settled and given to someone else: this hand must change nothing."""
+
+
+async def begin(sql: Connection[Any], claimed: Claimed, read: Read) -> Known | None:
+    """Write down that this file is about to be decoded; find the asset that has its bytes already."""
+    row = await sql.fetchrow(
+        "UPDATE import_task SET started_at = clock_timestamp()"
+        " WHERE id = $1 AND claim = $2 AND status = 'processing'"
+        " RETURNING (SELECT id FROM asset WHERE sha256 = $3 AND size = $4) AS asset_id,"
+        " (SELECT asset_id FROM root_entry WHERE id = entry_id) AS before",
+        claimed.id,
+        claimed.claim,
+        read.sha256,
+        read.size,
+    )
+    if row is None:
+        raise TakenOver
+    return None if row["asset_id"] is None else Known(row["asset_id"], row["asset_id"] == row["before"])
+
+
+_FENCE = """
+fence AS (
+    UPDATE import_task SET status = $3, outcome = $4, reason = $5, detail = $6, milliseconds = $7,
+           finished_at = now(), claim = NULL
+    WHERE id = $1 AND claim = $2 AND status = 'processing'
+    RETURNING batch_id, root_id, entry_id
+)"""
+
+_IMPORTED = f"""
+WITH {_FENCE}, made AS (
+    INSERT INTO asset (kind, sha256, size, mime, width, height, duration_ms, frames, taken_at, taken_offset,
+                       date_source, effective_at, dominant, flags, notes, facts)
+    SELECT $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM fence
+    ON CONFLICT (sha256, size) DO NOTHING
+    RETURNING id
+), placed AS (
+    INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns)
+    SELECT id, $24, $25, $10, $26 FROM made
+    ON CONFLICT (root_id, path) DO UPDATE
+        SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns
+), pictured AS (
+    INSERT INTO rendition (asset_id, name, status, width, height, bytes, reason, detail, finished_at)
+    SELECT made.id, p.name, p.status, p.width, p.height, p.bytes, p.reason, p.detail,
+           CASE WHEN p.status = 'pending' THEN NULL ELSE now() END
+    FROM made, unnest($27::text[], $28::text[], $29::int[], $30::int[], $31::bigint[], $32::text[], $33::text[])
+               AS p(name, status, width, height, bytes, reason, detail)
+), traced AS (
+    INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
+    SELECT made.id, 'folder', fence.root_id, fence.batch_id, $34 FROM made, fence
+), noted AS (
+    UPDATE root_entry e SET outcome = 'imported', reason = NULL, detail = NULL, sha256 = $9, size = $10,
+           mtime_ns = $35, asset_id = made.id, changed_at = now()
+    FROM made, fence WHERE e.id = fence.entry_id
+), counted AS (
+    UPDATE import_batch b SET imported = b.imported + 1, hashed = b.hashed + 1, decoded = b.decoded + 1
+    FROM fence, made WHERE b.id = fence.batch_id
+)
+SELECT (SELECT count(*) FROM fence) = 1 AS ours, (SELECT id FROM made) AS asset_id
+"""
+
+
+def json_text(value: Any) -> str:
+    """JSON for the driver, which takes jsonb as text; PostgreSQL refuses NUL in it."""
+    return msgspec.json.encode(value).decode().replace("\\u0000", "")
+
+
+async def imported(
+    sql: Connection[Any],
+    claimed: Claimed,
+    read: Read,
+    decoded: Decoded,
+    *,
+    stored: Stored,
+    zone: ZoneInfo,
+    milliseconds: int,
+) -> int | None:
+    """Make the asset; None when nothing was made.
+
+    Nothing is made when the same bytes came in at the same moment through another task: the caller
+    undoes this transaction and ends as a duplicate.
+    """
+    waiting: Waiting = claimed.row
+    dated = date(decoded, waiting.path, read.mtime_ns, zone)
+    row = await sql.fetchrow(
+        _IMPORTED,
+        claimed.id, claimed.claim, "complete", "imported", None, None, milliseconds,
+        decoded.kind, read.sha256, read.size, decoded.mime, decoded.width, decoded.height,
+        None if decoded.duration_s is None else round(decoded.duration_s * 1000), decoded.frames,
+        dated.taken_at, dated.offset, str(dated.source), dated.effective_at, decoded.dominant,
+        json_text(decoded.flags), json_text(decoded.notes), json_text(decoded.facts),
+        stored.root_id, stored.path, stored.mtime_ns,
+        *_pictures(decoded), waiting.path, read.mtime_ns,
+    )  # fmt: skip
+    if not row["ours"]:
+        raise TakenOver
+    asset_id: int | None = row["asset_id"]
+    return asset_id
+
+
+def _pictures(decoded: Decoded) -> list[list[Any]]:
+    rows: list[tuple[Any, ...]] = [
+        (m.name, "complete", m.width, m.height, m.bytes, None, None) for m in decoded.renditions
+    ]
+    rows += [(n, "failed", None, None, None, str(r), d) for n, r, d in decoded.rendition_errors]
+    rows.append(("preview", "pending", None, None, None, None, None))
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+_DUPLICATE = f"""
+WITH {_FENCE}, placed AS (
+    INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns)
+    SELECT $8, $9, $10, $11, $12 FROM fence
+    ON CONFLICT (root_id, path) DO UPDATE
+        SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns
+), traced AS (
+    INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
+    SELECT $8, 'folder', root_id, batch_id, $13 FROM fence
+    WHERE NOT EXISTS (
+        SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.root_id = fence.root_id AND p.path = $13)
+), noted AS (
+    UPDATE root_entry e SET outcome = CASE WHEN $17 THEN 'imported' ELSE 'duplicate' END, reason = NULL, detail = NULL, sha256 = $14, size = $11,
+           mtime_ns = $15, asset_id = $8, changed_at = now()
+    FROM fence WHERE e.id = fence.entry_id
+), counted AS (
+    UPDATE import_batch b SET duplicate = b.duplicate + (NOT $17)::int, unchanged = b.unchanged + $17::int,
+           hashed = b.hashed + 1, decoded = b.decoded + $16
+    FROM fence WHERE b.id = fence.batch_id
+)
+SELECT count(*) = 1 FROM fence
+"""
+
+
+async def duplicate(
+    sql: Connection[Any],
+    claimed: Claimed,
+    read: Read,
+    known: Known,
+    *,
+    stored: Stored,
+    decoded: bool,
+) -> None:
+    """Note that these bytes are an asset already, and that they lie here too."""
+    waiting: Waiting = claimed.row
+    ours: bool = await sql.fetchval(
+        _DUPLICATE,
+        claimed.id, claimed.claim, "complete", "unchanged" if known.here else "duplicate", None, None, None,
+        known.asset_id, stored.root_id, stored.path, read.size, stored.mtime_ns, waiting.path,
+        read.sha256, read.mtime_ns, int(decoded), known.here,
+    )  # fmt: skip
+    if not ours:
+        raise TakenOver
+
+
+_ENDED = f"""
+WITH {_FENCE}, noted AS (
+    UPDATE root_entry e SET outcome = $4, reason = $5, detail = $6, changed_at = now()
+    FROM fence WHERE e.id = fence.entry_id
+), counted AS (
+    UPDATE import_batch b
+    SET failed = b.failed + ($4 = 'failed')::int, skipped = b.skipped + ($4 = 'skipped')::int,
+        hashed = b.hashed + $8, decoded = b.decoded + $9
+    FROM fence WHERE b.id = fence.batch_id
+)
+SELECT count(*) = 1 FROM fence
+"""
+
+
+async def ended(
+    sql: Connection[Any],
+    claimed: Claimed,
+    reason: Reason,
+    detail: str,
+    *,
+    skipped: bool,
+    hashed: bool,
+    decoded: bool,
+) -> None:
+    """Fail or skip one file, with its class and what was seen."""
+    outcome = "skipped" if skipped else "failed"
+    ours: bool = await sql.fetchval(
+        _ENDED,
+        claimed.id, claimed.claim, outcome, outcome, str(reason), detail.replace("\0", "")[:500], None,
+        int(hashed), int(decoded),
+    )  # fmt: skip
+    if not ours:
+        raise TakenOver

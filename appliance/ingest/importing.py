@@ -1,0 +1,203 @@
+"""One file's way in: read and hash, look it up, decode and draw, store, and finish in one transaction."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Protocol
+
+from appliance.core import clock
+from appliance.core.db import Database, UnitOfWork
+from appliance.core.drains import Claimed
+from appliance.core.settings import Settings
+from appliance.ingest import finishing
+from appliance.ingest.claims import Waiting
+from appliance.ingest.finishing import Known, Stored, TakenOver
+from appliance.ingest.models import Mode
+from appliance.library.facts import AssetImported
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.wire import GRID_240, GRID_480, Decoded, Read, Stat, Wanted
+
+
+# Names that announce a picture or a film: when such a file holds something else, that is a failure
+# worth listing; any other name with foreign content is just not ours.
+MEDIA_NAMES = frozenset(
+    b".jpg .jpeg .jpe .jfif .png .apng .gif .webp .avif .heic .heif .hif .jxl .tif .tiff .bmp .jp2 .j2k .jpx"
+    b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
+)
+SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
+
+
+class Reader(Protocol):
+    """The part of a decode child that an import uses."""
+
+    async def read(self, path: bytes, *, expect: Stat | None, copy_to: bytes | None) -> Read:
+        """Open, sniff and hash; on the way copy when a place is named."""
+
+    async def decode(self, wanted: list[Wanted]) -> Decoded:
+        """Decode the open file and write the wanted renditions."""
+
+    async def place(self, temporary: bytes, final: bytes) -> None:
+        """Give the synced copy its final name, durably."""
+
+    async def remove_source(self, path: bytes, expect: Stat) -> None:
+        """Unlink the source if it still is the file that was read."""
+
+
+@dataclass
+class Progress:
+    """How far one file has come; decides what its failure counts as."""
+
+    hashed: bool = False
+    decoded: bool = False
+
+
+class Import:
+    """The import of one claimed file through one decode child."""
+
+    def __init__(self, settings: Settings, database: Database, claimed: Claimed) -> None:
+        self.settings = settings
+        self.database = database
+        self.claimed = claimed
+        self.waiting: Waiting = claimed.row
+        self.mode = Mode(self.waiting.mode)
+        self.progress = Progress()
+        self.began = clock.monotonic()
+        self.temporary = os.fsencode(settings.home.tmp / f"import-{claimed.id}-{claimed.claim.hex}")
+
+    async def run(self, child: Reader) -> str:
+        """Import the file; the answer is its outcome."""
+        try:
+            outcome = await self._run(child)
+        except MediaFailure as failure:
+            return await self._fail(failure.reason, failure.detail)
+        finally:
+            self._forget_temporary()
+        return outcome
+
+    async def _run(self, child: Reader) -> str:
+        read = await child.read(
+            self.waiting.absolute,
+            expect=None,
+            copy_to=None if self.mode is Mode.IN_PLACE else self.temporary,
+        )
+        self.progress.hashed = True
+        async with self.database.unit_of_work() as uow:
+            known = await finishing.begin(uow.sql, self.claimed, read)
+        if known is not None:
+            return await self._known(child, read, known)
+        decoded = await child.decode(self._wanted(read))
+        self.progress.decoded = True
+        stored = await self._store(child, read)
+        asset_id = await self._imported(read, decoded, stored)
+        if asset_id is None:
+            return await self._lost_race(child, read)
+        await self._release_source(child, read)
+        return "imported"
+
+    def _wanted(self, read: Read) -> list[Wanted]:
+        home = self.settings.home
+        return [
+            Wanted.named(name, os.fsencode(home.rendition(read.sha256, name)))
+            for name in (GRID_240, GRID_480)
+        ]
+
+    async def _imported(self, read: Read, decoded: Decoded, stored: Stored) -> int | None:
+        async with self.database.unit_of_work() as uow:
+            asset_id = await finishing.imported(
+                uow.sql,
+                self.claimed,
+                read,
+                decoded,
+                stored=stored,
+                zone=self.settings.zone,
+                milliseconds=round((clock.monotonic() - self.began) * 1000),
+            )
+            if asset_id is None:
+                await uow.connection.rollback()
+                return None
+            uow.record(AssetImported())
+        return asset_id
+
+    async def _lost_race(self, child: Reader, read: Read) -> str:
+        """The same bytes came in through another path at the same moment: this one is the duplicate."""
+        async with self.database.unit_of_work() as uow:
+            known = await finishing.begin(uow.sql, self.claimed, read)
+        if known is None:
+            # The other one was deleted in between; the next claim starts afresh.
+            raise TakenOver
+        return await self._known(child, read, known)
+
+    async def _known(self, child: Reader, read: Read, known: Known) -> str:
+        stored = await self._store(child, read)
+        async with self.database.unit_of_work() as uow:
+            await finishing.duplicate(
+                uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
+            )
+        await self._release_source(child, read)
+        return "unchanged" if known.here else "duplicate"
+
+    async def _store(self, child: Reader, read: Read) -> Stored:
+        """In place: the file stays where it is. Else: the copy gets its final, content-named place."""
+        if self.mode is Mode.IN_PLACE:
+            return Stored(self.waiting.root_id, self.waiting.path, read.size, read.mtime_ns)
+        extension = os.path.splitext(self.waiting.path)[1].lower()
+        kept = extension.decode("ascii") if extension in MEDIA_NAMES else ""
+        final = self.settings.home.original(read.sha256, kept)
+        await child.place(self.temporary, os.fsencode(final))
+        relative = os.fsencode(final.relative_to(self.settings.home.originals))
+        return Stored(None, relative, read.size, read.mtime_ns)
+
+    async def _release_source(self, child: Reader, read: Read) -> None:
+        """Only after the commit, and only the very file that was read."""
+        if self.mode is not Mode.MOVE:
+            return
+        try:
+            await child.remove_source(self.waiting.absolute, read.stat)
+        except MediaFailure as failure:
+            await self._note_source(failure)
+
+    async def _note_source(self, failure: MediaFailure) -> None:
+        async with self.database.unit_of_work() as uow:
+            await uow.sql.execute(
+                "UPDATE root_entry SET detail = $2 WHERE id = $1",
+                self.waiting.entry_id,
+                f"stored, but the source stayed: {failure.detail or failure.reason}"[:500],
+            )
+
+    async def _fail(self, reason: Reason, detail: str) -> str:
+        reason, skipped = classify(self.waiting.path, reason)
+        async with self.database.unit_of_work() as uow:
+            await finishing.ended(
+                uow.sql,
+                self.claimed,
+                reason,
+                detail,
+                skipped=skipped,
+                hashed=self.progress.hashed,
+                decoded=self.progress.decoded,
+            )
+        return "skipped" if skipped else "failed"
+
+    def _forget_temporary(self) -> None:
+        try:
+            os.unlink(self.temporary)
+        except FileNotFoundError:
+            return
+
+
+def classify(path: bytes, reason: Reason) -> tuple[Reason, bool]:
+    """What a refused content means under this name: a failure to list, or a file that is not ours."""
+    extension = os.path.splitext(path)[1].lower()
+    if reason is Reason.EMPTY and extension not in MEDIA_NAMES:
+        reason = Reason.NOT_MEDIA
+    if reason is not Reason.NOT_MEDIA:
+        return reason, reason.skip
+    if extension in SIDECAR_NAMES:
+        return Reason.SIDECAR, True
+    return Reason.NOT_MEDIA, extension not in MEDIA_NAMES
+
+
+async def fail_row(uow: UnitOfWork, claimed: Claimed, reason: Reason, detail: str) -> None:
+    """End a row whose decode child died for a reason that a second try cannot change."""
+    await finishing.ended(uow.sql, claimed, reason, detail, skipped=False, hashed=True, decoded=False)

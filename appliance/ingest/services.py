@@ -1,0 +1,207 @@
+"""Roots and batches: adding a folder, asking for a scan, closing what is finished."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from appliance.core import names
+from appliance.core.db import UnitOfWork
+from appliance.core.errors import NotFound
+from appliance.ingest.errors import ContainsRoots, NotAFolder, OtherMode
+from appliance.ingest.facts import ScanQueued
+from appliance.ingest.models import Mode
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+# Serialises "is it inside, does it contain": two folders added at once must see each other.
+ROOTS_LOCK = 8_420_002
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A root and the part of it that was meant."""
+
+    root_id: int
+    path: bytes
+    mode: Mode
+    under: bytes
+    new: bool
+
+
+def folder(path: str | os.PathLike[str]) -> bytes:
+    """The absolute, link-free form of a folder that exists; anything else is refused by name."""
+    shown = names.display(names.of(path))
+    try:
+        real = os.path.realpath(os.fsencode(path), strict=True)
+        found = os.stat(real)
+    except FileNotFoundError:
+        raise NotAFolder(
+            f"There is no folder {shown}", "Check the spelling and whether it is mounted."
+        ) from None
+    except OSError as error:
+        raise NotAFolder(f"The folder {shown} cannot be read", f"{error.strerror}.") from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotAFolder(f"{shown} is not a folder", "Name the folder that holds it.")
+    if real == b"/":
+        raise NotAFolder(
+            "The whole file system cannot be a library", "Name the folders that hold your pictures."
+        )
+    return real
+
+
+async def add_root(uow: UnitOfWork, path: bytes, mode: Mode = Mode.IN_PLACE) -> Place:
+    """Make a folder a root, or find the root that it is or lies in."""
+    await uow.sql.execute("SELECT pg_advisory_xact_lock($1)", ROOTS_LOCK)
+    rows = await uow.sql.fetch("SELECT id, path, mode FROM root WHERE status <> 'retired'")
+    for row in rows:
+        if path == row["path"] or path.startswith(row["path"] + b"/"):
+            return _inside(row, path, mode)
+    inner = [r["path"] for r in rows if r["path"].startswith(path + b"/")]
+    if inner:
+        raise ContainsRoots(
+            f"{names.display(path)} contains {names.display(inner[0])}, which is in the library already",
+            "Add the other folders inside it one by one.",
+        )
+    root_id = await uow.sql.fetchval(
+        "INSERT INTO root (path, mode) VALUES ($1, $2) RETURNING id", path, str(mode)
+    )
+    return Place(root_id, path, mode, b"", new=True)
+
+
+def _inside(row: Any, path: bytes, mode: Mode) -> Place:
+    if row["mode"] != mode:
+        raise OtherMode(
+            f"{names.display(row['path'])} is in the library as “{row['mode']}”, not as “{mode}”",
+            f"Leave --as away, or say --as {row['mode']}.",
+        )
+    return Place(row["id"], row["path"], mode, path[len(row["path"]) + 1 :], new=False)
+
+
+async def queue_scan(uow: UnitOfWork, place: Place, *, interactive: bool = False) -> int:
+    """Ask for a walk; where one already waits or runs for the whole root, that one is meant."""
+    batch_id: int | None = await uow.sql.fetchval(
+        """
+        INSERT INTO import_batch (root_id, mode, under, interactive) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (root_id) WHERE status IN ('pending', 'walking') DO NOTHING RETURNING id
+        """,
+        place.root_id,
+        str(place.mode),
+        place.under,
+        interactive,
+    )
+    if batch_id is None:
+        batch_id = await _waiting_scan(uow, place)
+    uow.record(ScanQueued())
+    return batch_id
+
+
+async def _waiting_scan(uow: UnitOfWork, place: Place) -> int:
+    """The walk that is in the way; one that has not begun is widened to cover both wishes."""
+    widened: int | None = await uow.sql.fetchval(
+        "UPDATE import_batch SET under = CASE WHEN under = $2 THEN under ELSE ''::bytea END"
+        " WHERE root_id = $1 AND status = 'pending' RETURNING id",
+        place.root_id,
+        place.under,
+    )
+    if widened is not None:
+        return widened
+    running: int | None = await uow.sql.fetchval(
+        "SELECT id FROM import_batch WHERE root_id = $1 AND status = 'walking'", place.root_id
+    )
+    if running is None:
+        # It ended between the two statements; the next try finds the way free.
+        return await queue_scan(uow, place)
+    return running
+
+
+FINISHED = """
+walked_at IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM import_task t
+    WHERE t.batch_id = import_batch.id AND t.status IN ('pending', 'processing')
+)
+"""
+"""When a batch is over: the one predicate for the closer, the sweep and every page."""
+
+
+async def close_batches(sql: Connection[Any]) -> int:
+    """End the batches whose last task has ended."""
+    done: str = await sql.execute(
+        f"UPDATE import_batch SET status = 'done', finished_at = now()"
+        f" WHERE status = 'importing' AND {FINISHED}"
+    )
+    return int(done.rpartition(" ")[2])
+
+
+async def imports_idle(sql: Connection[Any]) -> bool:
+    """True when no file waits for its import or is in one."""
+    busy: bool = await sql.fetchval(
+        "SELECT EXISTS (SELECT 1 FROM import_task WHERE status = 'pending')"
+        " OR EXISTS (SELECT 1 FROM import_task WHERE status = 'processing')"
+    )
+    return not busy
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """Counters of a batch, as every page and the command line show them."""
+
+    id: int
+    root_id: int
+    root_path: bytes
+    mode: str
+    status: str
+    finished: bool
+    error: str | None
+    files: int
+    imported: int
+    duplicate: int
+    unchanged: int
+    failed: int
+    skipped: int
+    hashed: int
+    decoded: int
+
+    @property
+    def settled(self) -> int:
+        """Files whose outcome is known."""
+        return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
+
+
+async def view_batch(sql: Connection[Any], batch_id: int) -> BatchView:
+    """One batch as it stands."""
+    row = await sql.fetchrow(f"{_VIEW} WHERE import_batch.id = $1", batch_id)
+    if row is None:
+        raise NotFound(f"There is no import {batch_id}")
+    return BatchView(*row)
+
+
+async def live_batches(sql: Connection[Any]) -> list[BatchView]:
+    """All batches that are not over, oldest first."""
+    rows = await sql.fetch(
+        f"{_VIEW} WHERE import_batch.status IN ('pending', 'walking', 'importing') ORDER BY import_batch.id"
+    )
+    return [BatchView(*r) for r in rows]
+
+
+_VIEW = f"""
+SELECT import_batch.id, root_id, path, import_batch.mode, import_batch.status,
+       import_batch.status IN ('done', 'error', 'cancelled') OR ({FINISHED}),
+       error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded
+FROM import_batch JOIN root ON root.id = import_batch.root_id
+"""
+
+
+async def reasons(sql: Connection[Any], batch_id: int) -> dict[str, int]:
+    """How many paths of a batch failed or were skipped, by class."""
+    rows = await sql.fetch(
+        "SELECT e.reason, count(*) FROM root_entry e JOIN import_batch b ON b.root_id = e.root_id"
+        " WHERE b.id = $1 AND e.seen_batch = $1 AND e.outcome IN ('failed', 'skipped')"
+        " GROUP BY 1 ORDER BY 2 DESC, 1",
+        batch_id,
+    )
+    return {r[0]: r[1] for r in rows}

@@ -1,0 +1,17 @@
+"""What happens to assets that lanes care about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from appliance.core.facts import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class AssetImported(Fact):
+    """An asset came in; some of its renditions wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewWanted(Fact):
+    """Someone waits for a rendition."""
