@@ -65,6 +65,7 @@ class ItemColumns(LedgerColumns):
     child that held this row; `interruptions` counts deaths of everything else around it.
     """
 
+    queued_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     deliveries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
@@ -74,6 +75,8 @@ class ItemColumns(LedgerColumns):
 MAX_DELIVERIES = 3
 ALONE_AFTER_DELIVERIES = 2
 ALONE_AFTER_INTERRUPTIONS = 10
+ALONE = f"(deliveries >= {ALONE_AFTER_DELIVERIES} OR interruptions >= {ALONE_AFTER_INTERRUPTIONS})"
+"""SQL: this row is worked on while nothing else is, in a fresh child."""
 
 
 def one_of(column: str, states: type[Any]) -> str:

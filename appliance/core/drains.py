@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from appliance.core.columns import Base
+from appliance.core.settings import Settings
 
 
 if TYPE_CHECKING:
@@ -25,38 +25,78 @@ class Claimed:
     row: Any
 
 
-Claim = Callable[["Connection[Any]", int, int], Awaitable[Sequence[Claimed]]]
-"""(connection, worker id, how many) -> rows now in the `live` state, each with a fresh fence.
+class Interrupted(Exception):
+    """The body could not finish for a reason that is not the row's; it goes back uncounted."""
 
-A row whose deliveries or interruptions ask for isolation comes alone, with `alone` set.
+
+class Delivered(Exception):
+    """The decode child died while it held this row: counted, and after three times the row fails."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+CRASHED = "crashed"
+"""Reason of a row whose decode child died MAX_DELIVERIES times."""
+TIMEOUT = "timeout"
+"""Reason of a row whose body outlived the limit of its task."""
+UNEXPECTED = "unexpected"
+"""Reason of a row whose body raised something that nobody foresaw."""
+
+
+Claim = Callable[["Connection[Any]", int, int], Awaitable[Sequence[Claimed]]]
+"""(connection, worker id, how many) -> rows now in the `live` state.
+
+One UPDATE that sets `status`, `claim = gen_random_uuid()`, `worker_id` and `claimed_at = now()`, and
+returns `columns.ALONE` as `Claimed.alone`. Such a row may come among others: the runner works on it
+while nothing else of the drain runs.
+"""
+
+Fail = Callable[["Connection[Any]", Claimed, str, str], Awaitable[bool]]
+"""(connection, row in hand, reason, detail) -> True when the row was still ours and now has failed.
+
+One statement, fenced by `claim`, that moves the counters with the state.
 """
 
 
-Condemn = Callable[["Connection[Any]", Sequence[int]], Awaitable[None]]
-"""(connection, row ids) -> those rows end as `failed (crashed)`, counters moved with them."""
+def _one(_settings: Settings) -> int:
+    return 1
+
+
+def _never() -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
     """How the register finds, takes, gives back and settles the rows of one table.
 
-    `ready`, `live` and `terminal` are state literals of `model.status`. `crashed` ends rows
-    that were delivered MAX_DELIVERIES times. `keep` is how long terminal rows stay, None where
-    the row is itself the lasting record.
+    `ready`, `live` and `terminal` are state literals of `model.status`; the model has a partial index
+    `WHERE status = '<ready>'` whose order is the order of claiming. `keep` is how long terminal rows
+    stay, None where the row is itself the lasting record.
     """
 
     name: str
-    model: type[Base]
+    model: type[Any]
     claim: Claim
-    crashed: Condemn
+    fail: Fail
+    parallel: Callable[[Settings], int] = _one
+    """How many rows are worked on at once."""
+    hand: Callable[[Settings], int] | None = None
+    """How many rows are held at once, waiting ones included; four times `parallel` when None."""
     ready: str = "pending"
     live: str = "processing"
     terminal: tuple[str, ...] = ("complete", "skipped", "failed")
     keep: timedelta | None = None
-    blocked: Callable[[], str | None] = lambda: None
+    blocked: Callable[[], str | None] = _never
     """A reason why nothing may be claimed at this moment (a full disk), or None."""
 
     @property
     def table(self) -> str:
         """Name of the table, for composed SQL."""
         return str(self.model.__tablename__)
+
+    def held(self, settings: Settings) -> int:
+        """The most rows that one pass holds."""
+        return self.hand(settings) if self.hand else 4 * self.parallel(settings)

@@ -44,7 +44,16 @@ class RunStatus(enum.StrEnum):
 
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
-    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.ERROR, RunStatus.CANCELLED, RunStatus.RECOVERED}),
+    # Back to pending when the worker is stopped in an orderly way: that costs nothing.
+    RunStatus.RUNNING: frozenset(
+        {
+            RunStatus.PENDING,
+            RunStatus.DONE,
+            RunStatus.ERROR,
+            RunStatus.CANCELLED,
+            RunStatus.RECOVERED,
+        }
+    ),
     RunStatus.DONE: frozenset(),
     RunStatus.ERROR: frozenset(),
     RunStatus.CANCELLED: frozenset(),
