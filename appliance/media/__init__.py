@@ -1,0 +1,1 @@
+"""Pure work over files: sniffing, the decode child, metadata, renditions. No database."""

@@ -1,0 +1,100 @@
+"""The decode child: `python -m appliance.media.child`, one file at a time over an inherited socket."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import os
+import socket
+
+import msgspec
+
+from appliance.media import confine, decoding, opening, reading, storing
+from appliance.media.limits import Limits
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.wire import (
+    Answer,
+    DecodeRequest,
+    Done,
+    Failed,
+    Hello,
+    OpenRequest,
+    PlaceRequest,
+    RemoveRequest,
+    Request,
+    frame,
+    receive,
+)
+
+
+class Bench:
+    """The place of the one file in hand."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._source: Source | None = None
+
+    def serve(self, request: Request) -> Answer:
+        """Do what is asked; every failure becomes an answer with a class."""
+        confine.allow_cpu(self._limits.cpu_s)
+        try:
+            return self._dispatch(request)
+        except MediaFailure as failure:
+            return Failed(failure.reason, failure.detail)
+        except MemoryError:
+            return Failed(Reason.OUT_OF_MEMORY, "the decoder reached its memory limit")
+        except OSError as error:
+            return Failed(Reason.UNREADABLE, os.strerror(error.errno or 0))
+        except Exception as error:  # noqa: BLE001
+            # The last net: an unforeseen failure belongs to this file and must not end the child.
+            return Failed(Reason.CORRUPT, f"{type(error).__name__}: {error}"[:300])
+
+    def _dispatch(self, request: Request) -> Answer:
+        match request:
+            case OpenRequest():
+                return self._open(request)
+            case DecodeRequest(wanted=wanted):
+                if self._source is None:
+                    raise MediaFailure(Reason.UNREADABLE, "no file is open")
+                return decoding.decode(self._source, wanted, self._limits)
+            case PlaceRequest(temporary=temporary, final=final):
+                storing.place(temporary, final)
+            case RemoveRequest(path=path, expect=expect):
+                storing.remove_source(path, expect)
+        return Done()
+
+    def _open(self, request: OpenRequest) -> Answer:
+        self.clear()
+        self._source, answer = reading.read(request)
+        return answer
+
+    def clear(self) -> None:
+        """Let go of the file in hand."""
+        source, self._source = self._source, None
+        if source is not None:
+            with contextlib.suppress(OSError):
+                source.close()
+
+
+def main() -> None:
+    """Serve one parent until it closes the channel."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--limits", required=True)
+    options = parser.parse_args()
+    limits = msgspec.json.decode(options.limits, type=Limits)
+    opening.prepare(limits)
+    tier = confine.confine(limits, options.parent)
+    gc.freeze()
+    with socket.socket(fileno=options.channel) as channel:
+        channel.sendall(frame(Hello(tier)))
+        bench = Bench(limits)
+        while (request := receive(channel)) is not None:
+            channel.sendall(frame(bench.serve(request)))
+
+
+if __name__ == "__main__":
+    main()

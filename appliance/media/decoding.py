@@ -1,0 +1,68 @@
+"""Decoding one open file: choosing the decoder, and giving every failure its class."""
+
+from __future__ import annotations
+
+import errno
+
+from PIL import Image
+
+from appliance.media import animations, opening, stills, storing, timing
+from appliance.media.limits import Limits
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.sniff import Family
+from appliance.media.wire import Decoded, Wanted
+
+
+_LOST_DISK = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENOTCONN, errno.EHOSTDOWN, errno.EACCES})
+_MAX_DETAIL = 300
+
+
+def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+    """Decode a file that was opened; fails only with a class."""
+    try:
+        decoded = _by_family(source, wanted, limits)
+        source.check_unchanged()
+    except Exception as error:
+        # Decoders raise anything on hostile bytes; nothing may leave the child without a class.
+        raise classified(error, source, limits) from error
+    return decoded
+
+
+def _by_family(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+    if source.sniffed.family is Family.VIDEO:
+        # Loaded when the first video arrives: FFmpeg takes 25 MB in every child.
+        from appliance.media import video  # noqa: PLC0415
+
+        return video.decode(source, wanted, limits)
+    with opening.open_picture(source, limits) as image:
+        if source.sniffed.family is Family.ANIMATION_OR_STILL:
+            times = timing.of(source, limits.frames)
+            if times.frames > 1:
+                return animations.decode(source, image, times, wanted, limits)
+        return stills.decode(source, image, wanted)
+
+
+def classified(error: Exception, source: Source, limits: Limits) -> MediaFailure:
+    """Turn any exception of a decoder into the class that a person can act on."""
+    if isinstance(error, MediaFailure):
+        return error
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return opening.bomb(error, limits)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return storing.failure(error)
+    return MediaFailure(_reason(error, source), f"{type(error).__name__}: {error}"[:_MAX_DETAIL])
+
+
+def _reason(error: Exception, source: Source) -> Reason:
+    if isinstance(error, MemoryError):
+        return Reason.OUT_OF_MEMORY
+    if isinstance(error, OSError) and error.errno in _LOST_DISK:
+        return Reason.UNREADABLE
+    if source.sniffed.family is not Family.VIDEO and (_says_short(error) or opening.is_short(source)):
+        return Reason.TRUNCATED
+    return Reason.CORRUPT
+
+
+def _says_short(error: Exception) -> bool:
+    return isinstance(error, EOFError) or "truncated" in str(error).lower()

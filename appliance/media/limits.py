@@ -1,0 +1,33 @@
+"""The limits that one file must keep, and those of the pool of children."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+MIB = 1 << 20
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decode child may spend on one file, and how long a child lives."""
+
+    # Pillow's own hard limit (0x3FFFFFFF / 4 bytes / 1.5): 178 MP decode to 0.7 GB.
+    pixels: int = 178_956_970
+    frames: int = 100_000
+    animation_pixels: int = 100_000_000_000
+    cpu_s: int = 120
+    memory: int = 1536 * MIB
+    nice: int = 10
+
+    items: int = 1000
+    idle_s: float = 45.0
+    start_s: float = 60.0
+    kill_grace_s: float = 5.0
+    poll_s: float = 0.25
+    # A child that keeps more than this after an item is replaced while nobody waits for it.
+    resting_memory: int = 320 * MIB
+
+    @property
+    def watched_memory(self) -> int:
+        """The resident size at which a child is killed: above RLIMIT_DATA, which fails more gently."""
+        return self.memory + 96 * MIB

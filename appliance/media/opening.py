@@ -1,0 +1,141 @@
+"""Opening pictures with Pillow: one allowed format at a time, sizes checked before anything is decoded."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from types import ModuleType
+
+from PIL import Image, UnidentifiedImageError
+
+from appliance.media import bmff, jxlhead
+from appliance.media.limits import Limits
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+
+
+# Only the plugin that belongs to the sniffed content may look at a file; Pillow would otherwise offer
+# it to EPS (Ghostscript) and a dozen others.
+_PLUGINS: dict[str, tuple[str, ...]] = {
+    "jpeg": ("JPEG", "MPO"),
+    "png": ("PNG",),
+    "gif": ("GIF",),
+    "webp": ("WEBP",),
+    "avif": ("AVIF",),
+    "heif": ("HEIF",),
+    "jxl": ("JXL",),
+    "tiff": ("TIFF",),
+    "bmp": ("BMP",),
+    "jpeg2000": ("JPEG2000",),
+}
+
+
+def prepare(limits: Limits) -> None:
+    """Make Pillow strict in this process: bombs are errors, and what is short is not filled up."""
+    Image.MAX_IMAGE_PIXELS = limits.pixels
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    Image.preinit()
+
+
+def open_picture(source: Source, limits: Limits) -> Image.Image:
+    """Open a picture by its sniffed format after checking the size that its header announces."""
+    format_ = source.sniffed.format
+    _check_announced(source, limits)
+    _plugin(format_)
+    try:
+        image = Image.open(source.file(), formats=_PLUGINS[format_])
+    except UnidentifiedImageError as error:
+        raise _unidentified(source) from error
+    check_pixels(image.size, limits)
+    return image
+
+
+def _unidentified(source: Source) -> MediaFailure:
+    """Ask the plugin itself why it refused, because Pillow's open() swallows its words."""
+    name = source.sniffed.name
+    for plugin in _PLUGINS[source.sniffed.format]:
+        try:
+            Image.OPEN[plugin][0](source.file(), b"")
+        except Exception as error:  # noqa: BLE001
+            # Any error is the answer here.
+            if "pixel mode" in str(error) or "unsupported" in str(error).lower():
+                return MediaFailure(Reason.UNSUPPORTED, f"{name}: {error}")
+    return MediaFailure(Reason.TRUNCATED if is_short(source) else Reason.CORRUPT, f"not a readable {name}")
+
+
+def _check_announced(source: Source, limits: Limits) -> None:
+    """Check formats whose libraries decode or refuse on opening, before we could ask for the size."""
+    announced = None
+    if source.sniffed.format in ("avif", "heif"):
+        announced = bmff.picture_size(source.file(), source.size)
+    elif source.sniffed.format == "jxl":
+        announced = jxlhead.picture_size(source.head())
+    if announced is not None:
+        check_pixels(announced, limits)
+
+
+def check_pixels(size: tuple[int, int], limits: Limits) -> None:
+    """Refuse a picture with too many pixels, in words that name both numbers."""
+    if size[0] * size[1] > limits.pixels:
+        raise too_large(size[0] * size[1], limits, f"{size[0]}x{size[1]}, ")
+
+
+def too_large(pixels: int, limits: Limits, size: str = "") -> MediaFailure:
+    """Say how large a picture is and how large it may be."""
+    return MediaFailure(Reason.TOO_LARGE, f"{size}{_megapixels(pixels)} MP > {_megapixels(limits.pixels)} MP")
+
+
+def bomb(error: Exception, limits: Limits) -> MediaFailure:
+    """Translate Pillow's refusal, which holds the number of pixels in its text."""
+    found = re.search(r"\((\d+) pixels\)", str(error))
+    return too_large(int(found.group(1)) if found else limits.pixels + 1, limits)
+
+
+def _megapixels(pixels: int) -> str:
+    return f"{pixels // 1_000_000:,}"
+
+
+@functools.cache
+def _plugin(format_: str) -> ModuleType | None:
+    """Load a plugin when its first file arrives: each costs memory in every child."""
+    if format_ == "heif":
+        import pillow_heif  # noqa: PLC0415
+
+        pillow_heif.options.DECODE_THREADS = 1
+        pillow_heif.register_heif_opener(thumbnails=False)
+        return pillow_heif
+    if format_ == "jxl":
+        return _jxl()
+    if format_ == "avif":
+        from PIL import AvifImagePlugin  # noqa: PLC0415
+
+        AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+        return AvifImagePlugin
+    if format_ in ("tiff", "jpeg2000", "webp"):
+        Image.init()
+    return None
+
+
+def _jxl() -> ModuleType:
+    try:
+        from pillow_jxl import JpegXLImagePlugin  # noqa: PLC0415
+    except ImportError as error:
+        raise MediaFailure(Reason.UNSUPPORTED, "JPEG XL picture (its decoder is not installed)") from error
+    JpegXLImagePlugin.DECODE_THREADS = 0
+    return JpegXLImagePlugin
+
+
+def is_short(source: Source) -> bool:
+    """Tell from the container alone whether the end of a picture is missing."""
+    match source.sniffed.format:
+        case "jpeg":
+            return b"\xff\xd9" not in source.tail(64 * 1024)
+        case "png":
+            return b"IEND" not in source.tail(4096)
+        case "webp":
+            return int.from_bytes(source.head()[4:8], "little") + 8 > source.size + 1
+        case "avif" | "heif":
+            return bmff.overrun(source.file(), source.size)
+    return False

@@ -1,0 +1,195 @@
+"""Opening, sniffing, hashing and copying a source file, once and in one pass."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+from appliance.media import storing
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.sniff import HEAD, Family, Sniffed, sniff
+from appliance.media.wire import OpenRequest, Read, Stat
+
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
+
+CHUNK = 1 << 20
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN_ERRORS = {
+    errno.ENOENT: Reason.VANISHED,
+    errno.ENOTDIR: Reason.VANISHED,
+    errno.ELOOP: Reason.SYMLINK,
+    errno.ENXIO: Reason.SPECIAL,
+}
+
+
+class _Positioned(io.RawIOBase):
+    """A reader with a position of its own, so that two decoders never move each other's."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        count = os.preadv(self._descriptor, [buffer], self._at)
+        self._at += count
+        return count
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._descriptor).st_size}
+        self._at = max(0, start[whence] + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+
+class Source:
+    """A file in hand: the descriptor that later steps use, and what it was when it was read."""
+
+    def __init__(self, descriptor: int, seen: os.stat_result) -> None:
+        self.descriptor = descriptor
+        self.seen = seen
+        self._opened = os.fstat(descriptor)
+        self.sniffed = sniff(os.pread(descriptor, HEAD, 0), seen.st_size)
+
+    @property
+    def size(self) -> int:
+        """The length in bytes."""
+        return self.seen.st_size
+
+    def head(self) -> bytes:
+        """Return the bytes that the content was recognised by."""
+        return os.pread(self.descriptor, HEAD, 0)
+
+    def tail(self, count: int) -> bytes:
+        """Return the last bytes."""
+        return os.pread(self.descriptor, count, max(0, self.size - count))
+
+    def file(self) -> BinaryIO:
+        """Return an independent buffered reader at the start of the file."""
+        return io.BufferedReader(_Positioned(self.descriptor), 256 * 1024)
+
+    def check_unchanged(self) -> None:
+        """Fail when the file is no longer the one that was opened."""
+        now, then = os.fstat(self.descriptor), self._opened
+        if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
+            raise MediaFailure(Reason.CHANGED, "size or time changed while it was read")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self.descriptor)
+
+
+def open_source(path: bytes, expect: Stat | None) -> Source:
+    """Open a regular file without following a link and without ever waiting on a pipe or device."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise _not_regular(path)
+        descriptor = os.open(path, _FLAGS)
+    except OSError as error:
+        reason = _OPEN_ERRORS.get(error.errno or 0, Reason.UNREADABLE)
+        raise MediaFailure(reason, os.strerror(error.errno or 0)) from error
+    try:
+        return _checked(descriptor, expect)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _not_regular(path: bytes) -> MediaFailure:
+    mode = os.lstat(path).st_mode
+    if stat.S_ISLNK(mode):
+        return MediaFailure(Reason.SYMLINK, "symbolic link")
+    return MediaFailure(Reason.SPECIAL, "folder" if stat.S_ISDIR(mode) else "pipe, socket or device")
+
+
+def _checked(descriptor: int, expect: Stat | None) -> Source:
+    seen = os.fstat(descriptor)
+    if not stat.S_ISREG(seen.st_mode):
+        raise MediaFailure(Reason.SPECIAL, "not a regular file")
+    if expect is not None and (seen.st_size, seen.st_mtime_ns) != (expect.size, expect.mtime_ns):
+        raise MediaFailure(Reason.CHANGED, "not the file that the scan saw")
+    if seen.st_size == 0:
+        raise MediaFailure(Reason.EMPTY, "0 bytes")
+    try:
+        return Source(descriptor, seen)
+    except OSError as error:
+        raise MediaFailure(Reason.UNREADABLE, os.strerror(error.errno or 0)) from error
+
+
+def _refuse_foreign(found: Sniffed) -> None:
+    if found.family is Family.UNSUPPORTED:
+        raise MediaFailure(Reason.UNSUPPORTED, found.name)
+    if found.family is Family.NONE:
+        raise MediaFailure(Reason.NOT_MEDIA, found.name)
+
+
+def read(request: OpenRequest) -> tuple[Source, Read]:
+    """Open the file, refuse what is not media before any hashing, then hash and copy in one pass."""
+    source = open_source(request.path, request.expect)
+    try:
+        _refuse_foreign(source.sniffed)
+        digest = b""
+        if request.copy_to is not None:
+            source, digest = _copied(source, request.copy_to)
+        elif request.digest:
+            digest = _hashed(source, None)
+    except BaseException:
+        source.close()
+        raise
+    return source, _answer(source, digest)
+
+
+def _answer(source: Source, digest: bytes) -> Read:
+    seen = source.seen
+    return Read(digest, seen.st_size, seen.st_mtime_ns, seen.st_ino, seen.st_dev, source.sniffed)
+
+
+def _hashed(source: Source, target: int | None) -> bytes:
+    digest, at = hashlib.sha256(), 0
+    _announce(source.descriptor)
+    while chunk := _chunk(source.descriptor, at):
+        digest.update(chunk)
+        at += len(chunk)
+        if target is not None:
+            storing.write(target, chunk)
+    if at != source.size:
+        raise MediaFailure(Reason.CHANGED, f"{at} bytes read of {source.size}")
+    source.check_unchanged()
+    return digest.digest()
+
+
+def _announce(descriptor: int) -> None:
+    """Double the kernel's read-ahead where it can be told."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+
+
+def _chunk(descriptor: int, at: int) -> bytes:
+    try:
+        return os.pread(descriptor, CHUNK, at)
+    except OSError as error:
+        raise MediaFailure(Reason.UNREADABLE, os.strerror(error.errno or 0)) from error
+
+
+def _copied(source: Source, temporary: bytes) -> tuple[Source, bytes]:
+    """Copy while hashing; later steps read the copy, whose bytes are the ones that were hashed."""
+    with storing.created(temporary) as target:
+        digest = _hashed(source, target)
+        storing.sync(target)
+    copy = Source(os.open(temporary, _FLAGS), source.seen)
+    source.close()
+    return copy, digest

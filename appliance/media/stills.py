@@ -1,0 +1,53 @@
+"""Still pictures: one reduced decode that serves the facts, the renditions and the check for damage."""
+
+from __future__ import annotations
+
+from PIL import Image
+
+from appliance.media import metadata, pictures
+from appliance.media.reading import Source
+from appliance.media.wire import Decoded, Wanted
+
+
+_SCALABLE = ("JPEG", "MPO")
+
+
+def decode(source: Source, image: Image.Image, wanted: list[Wanted]) -> Decoded:
+    """Decode the first picture of a file completely and describe it."""
+    if image.format not in _SCALABLE:
+        # Before the metadata, whose readers load some formats too and would hide that data is missing.
+        image.load()
+    found = metadata.of_picture(source, image)
+    shown = pictures.displayed(image.size, found.orientation)
+    pages = _pages(source, image)
+    target = pictures.largest(shown, wanted)
+    _draft(image, pictures.displayed(target, found.orientation))
+    # Truncated data is noticed only by decoding all of it, also at a reduced scale.
+    image.load()
+    picture = pictures.reduced(image, target, found.orientation)
+    made, errors = pictures.render(picture, shown, wanted)
+    return Decoded(
+        kind="still",
+        mime=source.sniffed.mime,
+        width=shown[0],
+        height=shown[1],
+        frames=pages,
+        taken_at=found.taken_at,
+        taken_offset=found.taken_offset,
+        date_source="exif" if found.taken_at else None,
+        dominant=pictures.dominant(picture),
+        notes=found.notes,
+        facts=found.facts,
+        renditions=made,
+        rendition_errors=errors,
+    )
+
+
+def _draft(image: Image.Image, stored: tuple[int, int]) -> None:
+    """Let the JPEG decoder scale by 2, 4 or 8 while it decodes, to no less than what is needed."""
+    if image.format in _SCALABLE:
+        image.draft(None, stored)
+
+
+def _pages(source: Source, image: Image.Image) -> int:
+    return int(getattr(image, "n_frames", 1)) if source.sniffed.format == "tiff" else 1

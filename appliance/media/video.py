@@ -1,0 +1,232 @@
+"""Videos through PyAV: true length, size as displayed, damage, and a poster that shows something."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import av
+import av.error
+import msgspec
+from PIL import Image
+
+from appliance.media import dates, opening, pictures
+from appliance.media.limits import Limits
+from appliance.media.metadata import as_text
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.wire import Decoded, Wanted
+
+
+# Where a poster is looked for: past the fade-in, then later, then at the very start.
+_POSTER_AT = (0.1, 0.3, 0.5, 0.8, 0.0)
+# From a key frame on, so many frames are decoded in search of one that is not flat.
+_POSTER_FRAMES = 48
+# A walk over all packets (only files without a usable index need it) ends after this time.
+_WALK_S = 20.0
+# The last packets may lie a little before the announced end without anything missing.
+_TAIL_S = 1.0
+_TAIL_SHARE = 0.03
+
+
+class _Length(msgspec.Struct):
+    seconds: float | None
+    frames: int | None
+    truncated: bool = False
+
+
+def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+    """Describe a video and render its poster."""
+    try:
+        with _opened(source) as container:
+            return _decode(source, container, wanted, limits)
+    except av.error.FFmpegError as error:
+        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+
+
+def _opened(source: Source) -> Any:
+    format_ = source.sniffed.format
+    # The sniffed demuxer alone, and no protocol: playlists and references cannot open other files.
+    options = {"format_whitelist": format_, "protocol_whitelist": "none"}
+    if format_ == "mov":
+        options["enable_drefs"] = "0"
+    return av.open(source.file(), format=format_, options=options, metadata_errors="replace")
+
+
+def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits) -> Decoded:
+    stream = _picture_stream(container)
+    stored = (stream.codec_context.width, stream.codec_context.height)
+    opening.check_pixels(stored, limits)
+    length = _length(source, container, stream)
+    frame, turn = _poster(container, stream, length)
+    shown = _displayed((frame.width, frame.height), stream, turn)
+    picture = _picture(frame, turn, pictures.largest(shown, wanted))
+    made, errors = pictures.render(picture, shown, wanted)
+    moment, offset, notes = _taken(container, stream)
+    return Decoded(
+        kind="video",
+        mime=source.sniffed.mime,
+        width=shown[0],
+        height=shown[1],
+        frames=length.frames,
+        duration_s=None if length.seconds is None else round(length.seconds, 3),
+        taken_at=moment,
+        taken_offset=offset,
+        date_source="container" if moment else None,
+        dominant=pictures.dominant(picture),
+        flags=["truncated"] if length.truncated else [],
+        notes=notes,
+        facts=_facts(container, stream),
+        renditions=made,
+        rendition_errors=errors,
+    )
+
+
+def _picture_stream(container: Any) -> Any:
+    """Return the moving stream; the cover of a music file is none."""
+    covers = av.stream.Disposition.attached_pic
+    found = [stream for stream in container.streams.video if not stream.disposition & covers]
+    if not found:
+        raise MediaFailure(Reason.NO_VIDEO_STREAM, f"{len(container.streams)} streams, none with video")
+    stream = max(found, key=lambda stream: stream.codec_context.width * stream.codec_context.height)
+    if stream.codec_context.width <= 0 or stream.codec_context.height <= 0:
+        raise MediaFailure(Reason.CORRUPT, "the video stream has no size")
+    # One thread: the pool already uses every core, and frame threads keep several frames in memory.
+    stream.codec_context.thread_count = 1
+    return stream
+
+
+def _length(source: Source, container: Any, stream: Any) -> _Length:
+    announced = _announced(container, stream)
+    counted = int(stream.frames) or None
+    if source.sniffed.format == "mov":
+        entries = stream.index_entries
+        last = max((entry.pos + entry.size for entry in entries), default=0)
+        if last <= source.size:
+            return _Length(announced, counted or len(entries) or None)
+    end = _tail_end(container, stream, announced)
+    if end is None:
+        return _walked(container, stream)
+    if announced is None:
+        return _Length(end, counted)
+    short = end < announced - max(_TAIL_S, _TAIL_SHARE * announced)
+    return _Length(end if short else announced, None if short else counted, short)
+
+
+def _announced(container: Any, stream: Any) -> float | None:
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    return container.duration / av.time_base if container.duration and container.duration > 0 else None
+
+
+def _start(stream: Any) -> float:
+    return float(stream.start_time * stream.time_base) if stream.start_time else 0.0
+
+
+def _tail_end(container: Any, stream: Any, announced: float | None) -> float | None:
+    """Seek close to the announced end and return when the last packet there ends."""
+    if announced is None:
+        return None
+    target = _start(stream) + max(0.0, announced - 2.0)
+    try:
+        container.seek(int(target / stream.time_base), stream=stream, backward=True)
+    except av.error.FFmpegError:
+        return None
+    end, _, _ = _walk(container, stream)
+    return end
+
+
+def _walked(container: Any, stream: Any) -> _Length:
+    """Read every packet: the only truth for piped files, which announce nothing."""
+    try:
+        container.seek(0)
+    except av.error.FFmpegError as error:
+        raise MediaFailure(Reason.CORRUPT, "it cannot be read from the start") from error
+    end, count, complete = _walk(container, stream)
+    return _Length(end, count if complete else None)
+
+
+def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
+    end: float | None = None
+    count, give_up = 0, time.monotonic() + _WALK_S
+    try:
+        for packet in container.demux(stream):
+            if packet.pts is not None:
+                until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - _start(stream)
+                end, count = max(end or 0.0, until), count + 1
+            if time.monotonic() > give_up:
+                return end, count, False
+    except av.error.FFmpegError:
+        return end, count, False
+    return end, count, True
+
+
+def _poster(container: Any, stream: Any, length: _Length) -> tuple[Any, int]:
+    """Return the first frame that is not flat at a few places of the film, else the first decodable."""
+    fallback: Any = None
+    for share in _POSTER_AT:
+        for frame in _frames_from(container, stream, share * (length.seconds or 0.0)):
+            if fallback is None:
+                fallback = frame
+            if not pictures.is_flat(frame.reformat(width=64, height=64, format="rgb24").to_image()):
+                return frame, int(frame.rotation)
+    if fallback is None:
+        raise MediaFailure(Reason.CORRUPT, "no frame could be decoded")
+    return fallback, int(fallback.rotation)
+
+
+def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
+    try:
+        container.seek(int((_start(stream) + at) / stream.time_base), stream=stream, backward=True)
+        for count, frame in enumerate(container.decode(stream), start=1):
+            yield frame
+            if count >= _POSTER_FRAMES:
+                return
+    except (av.error.FFmpegError, EOFError):
+        return
+
+
+def _displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]:
+    """Return the size as shown: pixels made square, then turned."""
+    ratio = stream.sample_aspect_ratio
+    aspect = float(ratio) if ratio else 1.0
+    # Ratios outside of this come from damaged headers.
+    width = round(size[0] * aspect) if 0.2 < aspect < 5 and not math.isclose(aspect, 1.0) else size[0]
+    return (size[1], width) if turn % 180 else (width, size[1])
+
+
+def _picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
+    flat = (target[1], target[0]) if turn % 180 else target
+    small = frame.reformat(width=flat[0], height=flat[1], format="rgb24", interpolation="AREA").to_image()
+    return small.rotate(turn, expand=True) if turn % 360 else small  # type: ignore[no-any-return]
+
+
+def _taken(container: Any, stream: Any) -> tuple[Any, int | None, list[str]]:
+    tags = {**stream.metadata, **container.metadata}
+    for name in ("com.apple.quicktime.creationdate", "creation_time", "date", "DATE_RECORDED"):
+        written = as_text(tags.get(name) or "")
+        parsed = dates.parse(written) if written else None
+        if parsed is None:
+            continue
+        notes = ["the container gives the date in UTC"] if parsed[1] == 0 else []
+        return parsed[0], parsed[1], notes
+    return None, None, []
+
+
+def _facts(container: Any, stream: Any) -> dict[str, Any]:
+    rate = float(stream.average_rate) if stream.average_rate else 0.0
+    facts: dict[str, Any] = {
+        "video_codec": stream.codec_context.name,
+        "pixel_format": stream.codec_context.pix_fmt or "",
+        "container": container.format.name,
+        "audio_codec": next((audio.codec_context.name for audio in container.streams.audio), ""),
+    }
+    if math.isfinite(rate) and 0 < rate < 1000:
+        facts["frame_rate"] = round(rate, 3)
+    if container.bit_rate and 0 < container.bit_rate < 2**53:
+        facts["bit_rate"] = int(container.bit_rate)
+    for name in ("title", "comment", "make", "model", "encoder"):
+        facts[name] = as_text(container.metadata.get(name) or "")
+    return {name: fact for name, fact in facts.items() if fact != ""}

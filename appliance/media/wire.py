@@ -1,0 +1,200 @@
+"""What a worker and its decode child say to each other: length-prefixed msgpack on one socket."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from appliance.media.reasons import Reason
+from appliance.media.sniff import Sniffed
+
+
+LENGTH = struct.Struct(">I")
+# Facts, notes and paths of one file; pixels never travel, so anything larger is a broken peer.
+MAX_MESSAGE = 4 << 20
+
+
+class Stat(msgspec.Struct, frozen=True):
+    """What a scan saw of a file; enough to know it again without opening it."""
+
+    size: int
+    mtime_ns: int
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """The box that a rendition fits into; pictures are never enlarged."""
+
+    width: int
+    height: int
+
+
+GRID_240, GRID_480, PREVIEW = "grid-240", "grid-480", "preview"
+FITS = {GRID_240: Fit(4 * 240, 240), GRID_480: Fit(4 * 480, 480), PREVIEW: Fit(1440, 1440)}
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A rendition to make: its name, the box it must fit, and where it goes."""
+
+    name: str
+    fit: Fit
+    path: bytes
+
+    @classmethod
+    def named(cls, name: str, path: bytes) -> Wanted:
+        """Ask for one of the known renditions."""
+        return cls(name, FITS[name], path)
+
+
+RawPath = bytes
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A rendition that was written."""
+
+    name: str
+    width: int
+    height: int
+    bytes: int
+    mime: str
+    path: RawPath
+
+
+class Tier(msgspec.Struct, frozen=True):
+    """Which confinements are in force in a child on this machine."""
+
+    death_signal: bool
+    no_new_privileges: bool
+    no_network: bool
+    memory_limit: bool
+    cpu_limit: bool
+
+    @property
+    def full(self) -> bool:
+        """True when nothing is missing."""
+        return all(msgspec.structs.astuple(self))
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello"):
+    """The first word of a child: it is confined and ready."""
+
+    tier: Tier
+
+
+class OpenRequest(msgspec.Struct, frozen=True, tag="open"):
+    """Open and sniff a file; hash it when asked, and copy it on the way when a path is given."""
+
+    path: bytes
+    expect: Stat | None
+    digest: bool
+    copy_to: bytes | None
+
+
+class DecodeRequest(msgspec.Struct, frozen=True, tag="decode"):
+    """Decode the open file and make renditions."""
+
+    wanted: list[Wanted]
+
+
+class PlaceRequest(msgspec.Struct, frozen=True, tag="place"):
+    """Give a synced temporary file its final name, durably."""
+
+    temporary: bytes
+    final: bytes
+
+
+class RemoveRequest(msgspec.Struct, frozen=True, tag="remove"):
+    """Unlink a `move` source that is still the file that was read."""
+
+    path: bytes
+    expect: Stat
+
+
+Request = OpenRequest | DecodeRequest | PlaceRequest | RemoveRequest
+
+
+class Read(msgspec.Struct, frozen=True, tag="read"):
+    """A file that was opened (and hashed, unless that was not asked)."""
+
+    sha256: bytes
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+    sniffed: Sniffed
+
+    @property
+    def stat(self) -> Stat:
+        """The state in which the file was read."""
+        return Stat(self.size, self.mtime_ns)
+
+
+class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
+    """Everything that one decode found out."""
+
+    kind: str
+    mime: str
+    width: int
+    height: int
+    frames: int | None = None
+    duration_s: float | None = None
+    taken_at: datetime | None = None
+    taken_offset: int | None = None
+    date_source: str | None = None
+    dominant: int | None = None
+    flags: list[str] = []
+    notes: list[str] = []
+    facts: dict[str, Any] = {}
+    renditions: list[Made] = []
+    rendition_errors: list[tuple[str, Reason, str]] = []
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """A step that has no result succeeded."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The request failed for a known reason; the child is fine."""
+
+    reason: Reason
+    detail: str
+
+
+Answer = Hello | Read | Decoded | Done | Failed
+
+_encoder = msgspec.msgpack.Encoder()
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+
+
+def frame(message: Request | Answer) -> bytes:
+    """Encode one message with its length in front."""
+    body = _encoder.encode(message)
+    return LENGTH.pack(len(body)) + body
+
+
+def answer(body: bytes) -> Answer:
+    """Decode what a child said; raises msgspec.DecodeError when it makes no sense."""
+    return _answers.decode(body)
+
+
+def receive(channel: socket.socket) -> Request | None:
+    """Wait for the next request in the child; None when the parent closed the channel."""
+    head = _exactly(channel, LENGTH.size)
+    if head is None:
+        return None
+    body = _exactly(channel, LENGTH.unpack(head)[0])
+    return None if body is None else _requests.decode(body)
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < count:
+        part = channel.recv(count - len(parts))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)
