@@ -117,8 +117,8 @@ WITH {_FENCE}, made AS (
     INSERT INTO rendition (asset_id, name, status, width, height, bytes, reason, detail, finished_at)
     SELECT made.id, p.name, p.status, p.width, p.height, p.bytes, p.reason, p.detail,
            CASE WHEN p.status = 'pending' THEN NULL ELSE now() END
-    FROM made, unnest($27::text[], $28::text[], $29::int[], $30::int[], $31::bigint[], $32::text[], $33::text[])
-               AS p(name, status, width, height, bytes, reason, detail)
+    FROM made, unnest($27::text[], $28::text[], $29::int[], $30::int[], $31::bigint[], $32::text[],
+                      $33::text[]) AS p(name, status, width, height, bytes, reason, detail)
 ), traced AS (
     INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
     SELECT made.id, 'folder', fence.root_id, fence.batch_id, $34 FROM made, fence
@@ -166,7 +166,7 @@ async def imported(
         stored.root_id, stored.path, stored.mtime_ns,
         *_pictures(decoded), waiting.path, read.mtime_ns,
     )  # fmt: skip
-    if not row["ours"]:
+    if row is None or not row["ours"]:
         raise TakenOver
     asset_id: int | None = row["asset_id"]
     return asset_id
@@ -193,8 +193,9 @@ WITH {_FENCE}, placed AS (
     WHERE NOT EXISTS (
         SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.root_id = fence.root_id AND p.path = $13)
 ), noted AS (
-    UPDATE root_entry e SET outcome = CASE WHEN $17 THEN 'imported' ELSE 'duplicate' END, reason = NULL, detail = NULL, sha256 = $14, size = $11,
-           mtime_ns = $15, asset_id = $8, changed_at = now()
+    UPDATE root_entry e
+    SET outcome = CASE WHEN $17 THEN 'imported' ELSE 'duplicate' END, reason = NULL, detail = NULL,
+           sha256 = $14, size = $11, mtime_ns = $15, asset_id = $8, changed_at = now()
     FROM fence WHERE e.id = fence.entry_id
 ), counted AS (
     UPDATE import_batch b SET duplicate = b.duplicate + (NOT $17)::int, unchanged = b.unchanged + $17::int,

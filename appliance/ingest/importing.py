@@ -141,9 +141,8 @@ class Import:
         """In place: the file stays where it is. Else: the copy gets its final, content-named place."""
         if self.mode is Mode.IN_PLACE:
             return Stored(self.waiting.root_id, self.waiting.path, read.size, read.mtime_ns)
-        extension = os.path.splitext(self.waiting.path)[1].lower()
-        kept = extension.decode("ascii") if extension in MEDIA_NAMES else ""
-        final = self.settings.home.original(read.sha256, kept)
+        # Named by content alone, so that the same bytes under two names are one file.
+        final = self.settings.home.original(read.sha256, f".{read.sniffed.format}")
         await child.place(self.temporary, os.fsencode(final))
         relative = os.fsencode(final.relative_to(self.settings.home.originals))
         return Stored(None, relative, read.size, read.mtime_ns)

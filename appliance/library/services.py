@@ -1,0 +1,30 @@
+"""What people and pages ask of the library."""
+
+from __future__ import annotations
+
+from appliance.core.db import UnitOfWork
+from appliance.library.facts import PreviewWanted
+from appliance.library.renditions import NEIGHBOUR, URGENT
+
+
+async def want_preview(uow: UnitOfWork, asset_id: int, *, neighbours: list[int] | None = None) -> str:
+    """Ask that an asset's preview be made before everything else, then those beside it.
+
+    The answer is the preview's status: `complete`, `pending`, `processing`, `failed`, or `none`
+    where there is no such rendition.
+    """
+    await uow.sql.execute(
+        "UPDATE rendition SET priority = CASE WHEN asset_id = $1 THEN $3 ELSE $4 END"
+        " WHERE asset_id = ANY($2::bigint[]) AND name = 'preview' AND status = 'pending'"
+        " AND priority > CASE WHEN asset_id = $1 THEN $3 ELSE $4 END",
+        asset_id,
+        [asset_id, *(neighbours or [])],
+        URGENT,
+        NEIGHBOUR,
+    )
+    status: str | None = await uow.sql.fetchval(
+        "SELECT status FROM rendition WHERE asset_id = $1 AND name = 'preview'", asset_id
+    )
+    if status == "pending":
+        uow.record(PreviewWanted())
+    return status or "none"
