@@ -13,7 +13,6 @@ from appliance.core.drains import Claimed
 from appliance.ingest.claims import Waiting
 from appliance.library.models import DateSource
 from appliance.media import dates
-from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded, Read
 
 
@@ -244,19 +243,18 @@ SELECT count(*) = 1 FROM fence
 async def ended(
     sql: Connection[Any],
     claimed: Claimed,
-    reason: Reason,
+    reason: str,
     detail: str,
     *,
-    skipped: bool,
-    hashed: bool,
-    decoded: bool,
-) -> None:
-    """Fail or skip one file, with its class and what was seen."""
+    skipped: bool = False,
+    hashed: bool = False,
+    decoded: bool = False,
+) -> bool:
+    """Fail or skip one file, with its class and what was seen; False when it is no longer ours."""
     outcome = "skipped" if skipped else "failed"
     ours: bool = await sql.fetchval(
         _ENDED,
         claimed.id, claimed.claim, outcome, outcome, str(reason), detail.replace("\0", "")[:500], None,
         int(hashed), int(decoded),
     )  # fmt: skip
-    if not ours:
-        raise TakenOver
+    return ours

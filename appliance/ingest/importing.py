@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from appliance.core import clock
-from appliance.core.db import Database, UnitOfWork
+from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
 from appliance.ingest import finishing
@@ -195,8 +195,3 @@ def classify(path: bytes, reason: Reason) -> tuple[Reason, bool]:
     if extension in SIDECAR_NAMES:
         return Reason.SIDECAR, True
     return Reason.NOT_MEDIA, extension not in MEDIA_NAMES
-
-
-async def fail_row(uow: UnitOfWork, claimed: Claimed, reason: Reason, detail: str) -> None:
-    """End a row whose decode child died for a reason that a second try cannot change."""
-    await finishing.ended(uow.sql, claimed, reason, detail, skipped=False, hashed=True, decoded=False)

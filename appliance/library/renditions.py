@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from appliance.core.columns import ALONE_AFTER_DELIVERIES, ALONE_AFTER_INTERRUPTIONS
+from appliance.core.columns import ALONE
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
@@ -46,22 +46,19 @@ class Opener(Protocol):
         """Decode the open file and write the wanted renditions."""
 
 
-_CLAIM = """
+_CLAIM = f"""
 WITH taken AS (
     UPDATE rendition SET status = 'processing', claim = gen_random_uuid(), worker_id = $1,
-           claimed_at = now(), started_at = now()
+           claimed_at = now(), started_at = NULL
     WHERE id = ANY(ARRAY(
         SELECT r.id FROM rendition r
-        WHERE r.status = 'pending' AND r.priority <= $3 AND {isolation}
+        WHERE r.status = 'pending' AND r.priority <= $3
         ORDER BY r.priority, r.id LIMIT $2 FOR UPDATE SKIP LOCKED))
-    RETURNING id, claim, asset_id, name, priority
+    RETURNING id, claim, asset_id, name, priority, {ALONE} AS alone
 )
-SELECT taken.id, taken.claim, asset_id, sha256, name, priority
+SELECT taken.id, taken.claim, taken.alone, asset_id, sha256, name, priority
 FROM taken JOIN asset ON asset.id = taken.asset_id ORDER BY priority, taken.id
 """
-_SUSPECT = f"(r.deliveries >= {ALONE_AFTER_DELIVERIES} OR r.interruptions >= {ALONE_AFTER_INTERRUPTIONS})"
-_TOGETHER = _CLAIM.format(isolation=f"NOT {_SUSPECT}")
-_ALONE = _CLAIM.format(isolation=_SUSPECT)
 
 Idle = Callable[["Connection[Any]"], Awaitable[bool]]
 
@@ -71,30 +68,29 @@ def claim_when(idle: Idle) -> Callable[[Connection[Any], int, int], Awaitable[Se
 
     async def claim(sql: Connection[Any], worker_id: int, count: int) -> Sequence[Claimed]:
         reach = BACKGROUND if await idle(sql) else NEIGHBOUR
-        for statement, limit, alone in ((_TOGETHER, count, False), (_ALONE, 1, True)):
-            rows = await sql.fetch(statement, worker_id, limit, reach)
-            if rows:
-                return [_claimed(r, alone=alone) for r in rows]
-        return []
+        rows = await sql.fetch(_CLAIM, worker_id, count, reach)
+        return [_claimed(r) for r in rows]
 
     return claim
 
 
-def _claimed(row: Any, *, alone: bool) -> Claimed:
+def _claimed(row: Any) -> Claimed:
     fence: uuid.UUID = row["claim"]
     missing = Missing(row["asset_id"], row["sha256"], row["name"], row["priority"])
-    return Claimed(row["id"], fence, alone, missing)
+    return Claimed(row["id"], fence, row["alone"], missing)
 
 
-async def condemn(sql: Connection[Any], ids: Sequence[int], reason: str, detail: str) -> None:
-    """End renditions as failed, whoever holds them; the asset stays listed with the reason."""
-    await sql.execute(
-        "UPDATE rendition SET status = 'failed', reason = $2, detail = $3, finished_at = now(), claim = NULL"
-        " WHERE id = ANY($1::bigint[]) AND status IN ('pending', 'processing')",
-        list(ids),
+async def fail(sql: Connection[Any], claimed: Claimed, reason: str, detail: str) -> bool:
+    """End a rendition as failed; the asset stays listed with the reason."""
+    done: str = await sql.execute(
+        "UPDATE rendition SET status = 'failed', reason = $3, detail = $4, finished_at = now(), claim = NULL"
+        " WHERE id = $1 AND claim = $2 AND status = 'processing'",
+        claimed.id,
+        claimed.claim,
         reason,
-        detail,
+        detail.replace("\0", "")[:500],
     )
+    return done == "UPDATE 1"
 
 
 async def render(settings: Settings, database: Database, claimed: Claimed, child: Opener) -> str:
@@ -138,12 +134,5 @@ async def _complete(database: Database, claimed: Claimed, made: Made) -> str:
 
 async def _failed(database: Database, claimed: Claimed, reason: Reason, detail: str) -> str:
     async with database.unit_of_work() as uow:
-        await uow.sql.execute(
-            "UPDATE rendition SET status = 'failed', reason = $3, detail = $4, finished_at = now(),"
-            " claim = NULL WHERE id = $1 AND claim = $2 AND status = 'processing'",
-            claimed.id,
-            claimed.claim,
-            str(reason),
-            detail.replace("\0", "")[:500],
-        )
+        await fail(uow.sql, claimed, reason, detail)
     return "failed"

@@ -1,0 +1,106 @@
+"""Task bodies of ingest."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from appliance.core.offload import child as offloaded
+
+from appliance.core import db, settings
+from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
+from appliance.ingest import claims, finishing, scanning, services, walk
+from appliance.ingest.facts import FilesFound, ScanQueued
+from appliance.ingest.finishing import TakenOver
+from appliance.ingest.importing import Import
+from appliance.ingest.models import ImportBatch, ImportTask
+from appliance.media.decoder import ChildDied, DecoderUnavailable
+from appliance.media.reasons import Reason
+from queues import lanes
+from queues.declare import Ledger, days, minutes, seconds, task
+from queues.decoders import pool
+from queues.runs import Run
+
+
+WALKS = Ledger(
+    ImportBatch,
+    live={"walking"},
+    done="importing",
+    stalled="pending",
+    terminal={"done", "error", "cancelled"},
+    keep=days(30),
+    asked=[ScanQueued],
+)
+
+
+@task(lane=lanes.SCAN, limit=minutes(60), wrap_up=minutes(1), ledger=WALKS)
+async def scan(run: Run) -> None:
+    """Walk a folder and note what is new or changed; nothing is opened."""
+    async with db.unit_of_work() as uow:
+        walking = await scanning.load(uow.sql, run.row, run.claim)
+    argument = walk.arguments(walking.root, walking.under, walking.after, [str(settings.current().data)])
+    argv = [sys.executable, "-P", "-m", "appliance.ingest.walk", argument]
+    async with offloaded(argv, limit=minutes(60)) as process:
+        stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
+        try:
+            complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
+        except scanning.RootUnavailable as gone:
+            async with db.unit_of_work() as uow:
+                await scanning.mark_root(uow.sql, walking, "unavailable", gone.title)
+            raise
+    async with db.unit_of_work() as uow:
+        if not complete:
+            await run.finish(uow, "pending")
+            uow.record(ScanQueued())
+            return
+        await scanning.mark_root(uow.sql, walking, "ready", None)
+        await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
+        uow.record(FilesFound())
+
+
+def paused() -> str | None:
+    """Why no file may come in at this moment."""
+    flag = settings.current().home.imports_paused
+    try:
+        return str(json.loads(flag.read_text(encoding="utf-8"))["reason"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError):
+        return "paused"
+
+
+FILES = Drain(
+    name="import_tasks",
+    model=ImportTask,
+    claim=claims.claim,
+    fail=finishing.ended,
+    # Two more than decoders: while one file's rows are written, its decoder has the next one.
+    parallel=lambda s: s.decoders + 2,
+    keep=days(7),
+    blocked=paused,
+)
+
+
+@task(lane=lanes.IMPORT, limit=minutes(9), cron="* * * * *", on=[FilesFound], drain=FILES)
+async def import_files(claimed: Claimed) -> str:
+    """Read, hash, decode and draw the files that scans found."""
+    try:
+        async with pool().child(fresh=claimed.alone) as child:
+            return await Import(settings.current(), db.current(), claimed).run(child)
+    except TakenOver:
+        return "taken_over"
+    except DecoderUnavailable as error:
+        raise Interrupted from error
+    except ChildDied as death:
+        if death.reason is Reason.CRASHED:
+            raise Delivered(death.detail) from death
+        async with db.unit_of_work() as uow:
+            await finishing.ended(uow.sql, claimed, death.reason, death.detail)
+        return "failed"
+
+
+@task(lane=lanes.MAINTENANCE, limit=seconds(60), cron="* * * * *", quiet=True)
+async def close_batches(run: Run) -> None:
+    """End the imports whose last file is done."""
+    async with db.unit_of_work() as uow:
+        run.counts["closed"] = await services.close_batches(uow.sql)

@@ -1,0 +1,52 @@
+"""Task bodies of the library."""
+
+from __future__ import annotations
+
+from appliance.core import db, settings
+from appliance.core.drains import Claimed, Delivered, Drain
+from appliance.ingest.services import imports_idle
+from appliance.library import renditions
+from appliance.library.facts import AssetImported, PreviewWanted
+from appliance.library.models import Rendition
+from appliance.media.decoder import ChildDied
+from appliance.media.reasons import Reason
+from queues import lanes
+from queues.declare import seconds, task
+from queues.decoders import pool
+
+
+MISSING = Drain(
+    name="renditions",
+    model=Rendition,
+    claim=renditions.claim_when(imports_idle),
+    fail=renditions.fail,
+    terminal=("complete", "failed"),
+    parallel=lambda s: s.decoders,
+    # Held one for each decoder, so that a picture someone waits for is behind one item at most.
+    hand=lambda s: s.decoders,
+)
+
+
+@task(
+    lane=lanes.THUMBNAIL,
+    limit=seconds(120),
+    cron="* * * * *",
+    on=[AssetImported, PreviewWanted],
+    drain=MISSING,
+)
+async def render_pictures(claimed: Claimed) -> str:
+    """Render the pictures that assets still lack, the ones someone looks at first."""
+    try:
+        async with pool().child(fresh=claimed.alone) as child:
+            return await renditions.render(settings.current(), db.current(), claimed, child)
+    except ChildDied as death:
+        return await died(claimed, death)
+
+
+async def died(claimed: Claimed, death: ChildDied) -> str:
+    """A crash is counted and tried again; what a limit ended would only meet it again."""
+    if death.reason is Reason.CRASHED:
+        raise Delivered(death.detail) from death
+    async with db.unit_of_work() as uow:
+        await renditions.fail(uow.sql, claimed, death.reason, death.detail)
+    return "failed"
