@@ -55,14 +55,14 @@ def valkey_server(setting: str) -> Path:
     )
 
 
-def reachable(path: Path, account: Account | None) -> bool:
+def reachable(path: Path, account: Account | None, mode: int = os.R_OK | os.X_OK) -> bool:
     """True when the account can read and run that file, asked of the kernel and not guessed from modes."""
     if account is None:
-        return os.access(path, os.R_OK | os.X_OK)
+        return os.access(path, mode)
 
     def ask() -> bool:
         become(account)
-        return os.access(path, os.R_OK | os.X_OK)
+        return os.access(path, mode)
 
     return answer_of(ask) is True
 

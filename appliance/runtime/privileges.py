@@ -6,7 +6,8 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from appliance.runtime.account import Account
@@ -75,11 +76,12 @@ def capabilities() -> Capabilities:
     )
 
 
-def set_capabilities(mask: int) -> None:
-    """Reduce all three sets to `mask`."""
+def set_capabilities(wanted: Capabilities) -> None:
+    """Give rights up, or take those back that are still permitted."""
     sets = (_Sets * 2)()
-    for place, half in ((0, mask & 0xFFFFFFFF), (1, mask >> 32)):
-        sets[place] = _Sets(half, half, half)
+    for place, shift in ((0, 0), (1, 32)):
+        halves = [getattr(wanted, name) >> shift & 0xFFFFFFFF for name in Capabilities.__slots__]
+        sets[place] = _Sets(*halves)
     header = _Header(CAPABILITY_VERSION_3, 0)
     if _libc.capset(ctypes.byref(header), ctypes.byref(sets)) != 0:
         raise OSError(ctypes.get_errno(), "capset")
@@ -114,7 +116,7 @@ def _leave_root(account: Account, mask: int) -> None:
     os.setresgid(account.gid, account.gid, account.gid)
     os.setresuid(account.uid, account.uid, account.uid)
     if LINUX:
-        set_capabilities(mask)
+        set_capabilities(Capabilities(mask, mask, mask))
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     if mask:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH)
@@ -122,13 +124,30 @@ def _leave_root(account: Account, mask: int) -> None:
     prctl(PR_SET_DUMPABLE, 1)
 
 
+@contextmanager
+def acting_as(account: Account | None) -> Iterator[None]:
+    """The service account for a moment: what it may see and signal is exactly what is its own."""
+    act_as(account)
+    try:
+        yield
+    finally:
+        if account is not None:
+            _regain_root()
+
+
 def act_as(account: Account | None) -> None:
-    """Let the supervisor touch files as the service account: no planted link can use root's rights."""
+    """Let the supervisor touch files as the service account: no planted link can use root's rights.
+
+    It keeps the right to read: the program itself may lie under /root, and Python loads parts of it late.
+    """
     if account is None:
         return
     os.setgroups(account.groups)
     os.setegid(account.gid)
     os.seteuid(account.uid)
+    if may_keep_read_search():
+        have = capabilities()
+        set_capabilities(Capabilities(1 << CAP_DAC_READ_SEARCH, have.permitted, have.inheritable))
 
 
 def die_with_parent(number: signal.Signals, parent: int) -> None:
@@ -150,6 +169,7 @@ def child_setup(
     parent = os.getpid()
 
     def setup() -> None:
+        signal.set_wakeup_fd(-1)
         os.setsid()
         become(account, read_all=read_all)
         # After the change of user: the kernel clears the request on every change of credentials.
