@@ -14,9 +14,9 @@ async def want_preview(uow: UnitOfWork, asset_id: int, *, neighbours: list[int] 
     where there is no such rendition.
     """
     await uow.sql.execute(
-        "UPDATE rendition SET priority = CASE WHEN asset_id = $1 THEN $3 ELSE $4 END"
+        "UPDATE rendition SET priority = CASE WHEN asset_id = $1 THEN $3::smallint ELSE $4::smallint END"
         " WHERE asset_id = ANY($2::bigint[]) AND name = 'preview' AND status = 'pending'"
-        " AND priority > CASE WHEN asset_id = $1 THEN $3 ELSE $4 END",
+        " AND priority > CASE WHEN asset_id = $1 THEN $3::smallint ELSE $4::smallint END",
         asset_id,
         [asset_id, *(neighbours or [])],
         URGENT,

@@ -1,0 +1,94 @@
+"""Pictures on demand: what someone looks at comes first, the rest while imports rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from appliance.core.drains import Claimed
+from appliance.core.facts import Fact
+from appliance.ingest.services import imports_idle
+from appliance.library import renditions
+from appliance.library.services import want_preview
+from tests.ingest.conftest import Ingest
+from tests.media_files import jpeg, put
+
+
+claim = renditions.claim_when(imports_idle)
+
+
+async def take(ingest: Ingest, count: int = 10) -> list[Claimed]:
+    async with ingest.db.unit_of_work() as uow:
+        return list(await claim(uow.sql, 1, count))
+
+
+async def three_assets(ingest: Ingest, folder: Path) -> list[int]:
+    for number in range(3):
+        put(folder, f"{number}.jpg", jpeg(number, size=(1800, 1200)))
+    await ingest.scan(folder)
+    return [int(str(r["id"])) for r in await ingest.rows("SELECT id FROM asset ORDER BY id")]
+
+
+async def test_previews_wait_while_a_file_waits_for_its_import(ingest: Ingest, folder: Path) -> None:
+    await three_assets(ingest, folder)
+    put(folder, "late.jpg", jpeg(9))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
+
+    assert await take(ingest) == []
+
+    await ingest.drain()
+    assert len(await take(ingest)) == 4
+
+
+async def test_wanted_preview_is_taken_first_even_during_an_import(ingest: Ingest, folder: Path) -> None:
+    ids = await three_assets(ingest, folder)
+    put(folder, "late.jpg", jpeg(9))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
+    async with ingest.db.unit_of_work() as uow:
+        assert await want_preview(uow, ids[2], neighbours=[ids[1]]) == "pending"
+        rung: list[type[Fact]] = list(uow._facts)
+    assert [f.__name__ for f in rung] == ["PreviewWanted"]
+
+    taken = await take(ingest)
+
+    assert [t.row.asset_id for t in taken] == [ids[2], ids[1]]
+
+
+async def test_rendered_preview_is_a_file_of_the_recorded_size(ingest: Ingest, folder: Path) -> None:
+    await three_assets(ingest, folder)
+    taken = await take(ingest, 1)
+
+    async with ingest.pool.child() as child:
+        assert await renditions.render(ingest.settings, ingest.db, taken[0], child) == "complete"
+
+    (row,) = await ingest.rows("SELECT width, height, bytes FROM rendition WHERE id = $1", taken[0].id)
+    place = ingest.settings.home.rendition(taken[0].row.sha256, "preview")
+    assert (row["width"], row["height"]) == (1440, 960)
+    assert place.stat().st_size == row["bytes"]
+
+
+async def test_preview_of_a_changed_original_fails_with_its_reason(ingest: Ingest, folder: Path) -> None:
+    await three_assets(ingest, folder)
+    put(folder, "0.jpg", jpeg(77))
+    taken = await take(ingest, 1)
+
+    async with ingest.pool.child() as child:
+        assert await renditions.render(ingest.settings, ingest.db, taken[0], child) == "failed"
+
+    (row,) = await ingest.rows("SELECT status, reason FROM rendition WHERE id = $1", taken[0].id)
+    assert row == {"status": "failed", "reason": "changed"}
+
+
+async def test_late_finish_of_a_settled_rendition_changes_nothing(ingest: Ingest, folder: Path) -> None:
+    await three_assets(ingest, folder)
+    zombie = (await take(ingest, 1))[0]
+    async with ingest.db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "UPDATE rendition SET status = 'pending', claim = NULL WHERE id = $1", zombie.id
+        )
+    (again,) = await take(ingest, 1)
+
+    async with ingest.pool.child() as child:
+        await renditions.render(ingest.settings, ingest.db, zombie, child)
+
+    (row,) = await ingest.rows("SELECT status, claim FROM rendition WHERE id = $1", zombie.id)
+    assert row == {"status": "processing", "claim": again.claim}
