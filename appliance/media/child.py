@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gc
 import os
+import signal
 import socket
 
 import msgspec
@@ -86,6 +87,10 @@ def main() -> None:
     parser.add_argument("--limits", required=True)
     options = parser.parse_args()
     limits = msgspec.json.decode(options.limits, type=Limits)
+    # A terminal or service manager signals the whole group: the parent decides when a child ends, and
+    # a death in the middle of a file would count against that file.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     opening.prepare(limits)
     tier = confine.confine(limits, options.parent)
     gc.freeze()

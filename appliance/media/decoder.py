@@ -142,11 +142,14 @@ class DecodePool:
         # The one used last comes first, so that the others reach their rest.
         self._resting: list[Child] = [Child(self._limits) for _ in range(size)]
         self._everyone = list(self._resting)
+        self._closed = False
 
     @contextlib.asynccontextmanager
     async def child(self, *, fresh: bool = False) -> AsyncIterator[Child]:
         """Lend a child for one file; a fresh one has served nobody before and nobody after."""
         async with self._free:
+            if self._closed:
+                raise DecoderUnavailable("the decoders are closed")
             child = self._resting.pop()
             child.claim()
             try:
@@ -169,5 +172,6 @@ class DecodePool:
         return [child.pid for child in self._everyone if child.pid is not None]
 
     async def close(self) -> None:
-        """End every child, also those at work."""
+        """End every child, also those at work, whose files are not to blame for it."""
+        self._closed = True
         await asyncio.gather(*(child.end() for child in self._everyone))

@@ -17,6 +17,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     animation_pixels: int = 100_000_000_000
     cpu_s: int = 120
     memory: int = 1536 * MIB
+    # Killed above this resident size: higher than RLIMIT_DATA, which fails more gently.
+    resident: int = 1664 * MIB
     nice: int = 10
 
     items: int = 1000
@@ -26,8 +28,3 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     poll_s: float = 0.25
     # A child that keeps more than this after an item is replaced while nobody waits for it.
     resting_memory: int = 320 * MIB
-
-    @property
-    def watched_memory(self) -> int:
-        """The resident size at which a child is killed: above RLIMIT_DATA, which fails more gently."""
-        return self.memory + 96 * MIB

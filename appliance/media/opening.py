@@ -31,6 +31,10 @@ _PLUGINS: dict[str, tuple[str, ...]] = {
 }
 
 
+# How Pillow's plugins say that a file is sound but arranged in a way that they do not know.
+_LAYOUTS = ("pixel mode", "samples per pixel", "unsupported")
+
+
 def prepare(limits: Limits) -> None:
     """Make Pillow strict in this process: bombs are errors, and what is short is not filled up."""
     Image.MAX_IMAGE_PIXELS = limits.pixels
@@ -60,7 +64,7 @@ def _unidentified(source: Source) -> MediaFailure:
             Image.OPEN[plugin][0](source.file(), b"")
         except Exception as error:  # noqa: BLE001
             # Any error is the answer here.
-            if "pixel mode" in str(error) or "unsupported" in str(error).lower():
+            if any(words in str(error).lower() for words in _LAYOUTS):
                 return MediaFailure(Reason.UNSUPPORTED, f"{name}: {error}")
     return MediaFailure(Reason.TRUNCATED if is_short(source) else Reason.CORRUPT, f"not a readable {name}")
 

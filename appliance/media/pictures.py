@@ -155,20 +155,19 @@ def _srgb() -> ImageCms.ImageCmsProfile:
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
 
 
+# Each channel value to one of six steps, alpha to seen or not.
+_CELLS = [*[(value + 25) // 51 for value in range(256)] * 3, *[value // 128 for value in range(256)]]
+
+
 def dominant(picture: Image.Image) -> int:
     """Return the most frequent cell of the 6x6x6 colour cube; white when nothing is opaque."""
-    small = picture.convert("RGBA").resize((32, 32), Image.Resampling.BOX)
+    small = picture.resize((32, 32), Image.Resampling.BOX).convert("RGBA").point(_CELLS)
     counts: dict[int, int] = {}
-    for count, pixel in small.getcolors(1024) or []:
-        red, green, blue, alpha = pixel  # type: ignore[misc]
-        if alpha >= 128:
-            cell = _cell(red) * 36 + _cell(green) * 6 + _cell(blue)
-            counts[cell] = counts.get(cell, 0) + count
+    for count, cell in small.getcolors(1024) or []:
+        red, green, blue, seen = cell  # type: ignore[misc]
+        if seen:
+            counts[red * 36 + green * 6 + blue] = count
     return max(counts, key=lambda cell: (counts[cell], -cell), default=215)
-
-
-def _cell(value: int) -> int:
-    return (value + 25) // 51
 
 
 def is_flat(picture: Image.Image) -> bool:
@@ -193,7 +192,10 @@ def render(
             made.append(_write(current, each))
         except MediaFailure as error:
             errors.append((each.name, error.reason, error.detail))
-        except (OSError, ValueError, MemoryError) as error:
+        except OSError as error:
+            failure = storing.failure(error)
+            errors.append((each.name, failure.reason, failure.detail))
+        except (ValueError, MemoryError) as error:
             errors.append((each.name, Reason.CORRUPT, f"{type(error).__name__}: {error}"))
     return made, errors
 

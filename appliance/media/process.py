@@ -60,6 +60,7 @@ class Process:
         self._reader = reader
         self._writer = writer
         self._stderr = asyncio.create_task(_log_stderr(process))
+        self._ending = False
         self.served = 0
         self.tier: wire.Tier | None = None
 
@@ -142,7 +143,7 @@ class Process:
         if late:
             raise await self._killed(Reason.TIMEOUT, f"not done after {seconds:g} s")
         used = self.resident()
-        if used > self._limits.watched_memory:
+        if used > self._limits.resident:
             raise await self._killed(Reason.OUT_OF_MEMORY, f"{used >> 20} MiB in use")
 
     async def _receive(self) -> wire.Answer:
@@ -155,8 +156,10 @@ class Process:
     async def _killed(self, reason: Reason, detail: str) -> ChildDied | StorageSilent:
         return ChildDied(reason, detail) if await self.end() else StorageSilent()
 
-    async def _death(self) -> ChildDied | StorageSilent:
+    async def _death(self) -> Exception:
         """Tell from the exit status what ended the child."""
+        if self._ending:
+            return DecoderUnavailable("the decoders are being closed")
         if not await self.end(kill=False):
             return StorageSilent()
         status = self._process.returncode or 0
@@ -169,6 +172,7 @@ class Process:
 
     async def end(self, *, kill: bool = True) -> bool:
         """End the child; False when it does not even die of SIGKILL and is left behind."""
+        self._ending = True
         self._writer.close()
         if kill:
             self._kill()

@@ -31,6 +31,30 @@ class Sniffed(msgspec.Struct, frozen=True):
     name: str
     family: Family
 
+    @property
+    def extension(self) -> str:
+        """Return the usual file name extension, without a dot."""
+        return _EXTENSIONS.get(self.mime, self.format)
+
+
+_EXTENSIONS = {
+    "image/jpeg": "jpg",
+    "image/heic": "heic",
+    "image/tiff": "tif",
+    "image/jp2": "jp2",
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/3gpp": "3gp",
+    "video/webm": "webm",
+    "video/x-matroska": "mkv",
+    "video/x-msvideo": "avi",
+    "video/mp2t": "ts",
+    "video/mpeg": "mpg",
+    "video/x-ms-asf": "wmv",
+    "video/x-flv": "flv",
+    "video/ogg": "ogv",
+}
+
 
 def _still(format_: str, mime: str, name: str) -> Sniffed:
     return Sniffed(format_, mime, name, Family.STILL)
