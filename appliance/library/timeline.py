@@ -48,8 +48,9 @@ class Tile(msgspec.Struct, frozen=True):
 NEWEST = Position(datetime.max, 2**63 - 1)  # noqa: DTZ901 - wall time
 OLDEST = Position(datetime.min, 0)  # noqa: DTZ901 - wall time
 _COLUMNS = f"""
-SELECT a.id, a.effective_at, a.kind, a.mime, a.width, a.height, a.duration_ms, a.frames, a.dominant, a.rating,
-       a.title, a.missing_since IS NOT NULL AS missing, r.status AS grid, coalesce(r.version, 1) AS grid_version,
+SELECT a.id, a.effective_at, a.kind, a.mime, a.width, a.height, a.duration_ms, a.frames, a.dominant,
+       a.rating, a.title, a.missing_since IS NOT NULL AS missing, r.status AS grid,
+       coalesce(r.version, 1) AS grid_version,
        r.width AS grid_width, r.height AS grid_height, r.reason
 FROM asset a LEFT JOIN rendition r ON r.asset_id = a.id AND r.name = 'grid-240'
 WHERE {VISIBLE}
@@ -108,8 +109,9 @@ async def arrived(sql: Connection[Any], since: int, *, cap: int = 1000) -> int:
     """How many visible assets came after an id, counted up to a cap."""
     counted: int = await sql.fetchval(
         f"SELECT count(*) FROM (SELECT 1 FROM asset WHERE {VISIBLE} AND id > $1 ORDER BY id DESC LIMIT $2) n",
-        since, cap,
-    )  # fmt: skip
+        since,
+        cap,
+    )
     return counted
 
 

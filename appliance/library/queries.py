@@ -1,0 +1,192 @@
+"""Reads of single assets: what a page, a picture request or a download needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from appliance.core.errors import NotFound
+from appliance.core.keyset import Position
+from appliance.library.models import VISIBLE
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+class AssetView(msgspec.Struct, frozen=True):
+    """Everything that the page of an asset says about it."""
+
+    id: int
+    kind: str
+    sha256: bytes
+    size: int
+    mime: str
+    width: int
+    height: int
+    duration_ms: int | None
+    frames: int | None
+    taken_at: datetime | None
+    taken_offset: int | None
+    date_source: str
+    effective_at: datetime
+    added_at: datetime
+    title: str | None
+    rating: int
+    dominant: int | None
+    state: str
+    flags: Sequence[str]
+    notes: Sequence[str]
+    facts: dict[str, Any]
+    missing_since: datetime | None
+
+    @property
+    def position(self) -> Position:
+        """Its place in the timeline."""
+        return Position(self.effective_at, self.id)
+
+
+class FileView(msgspec.Struct, frozen=True):
+    """One place where the bytes lie; `root` is None for a file that we keep."""
+
+    root_id: int | None
+    root: bytes | None
+    root_status: str | None
+    path: bytes
+    size: int
+    mtime_ns: int
+    added_at: datetime
+
+
+class RenditionView(msgspec.Struct, frozen=True):
+    """State of one derived picture."""
+
+    name: str
+    status: str
+    version: int
+    width: int | None
+    height: int | None
+    bytes: int | None
+    reason: str | None
+    detail: str | None
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """One way by which the bytes came in."""
+
+    how: str
+    root: bytes | None
+    path: bytes | None
+    batch_id: int | None
+    seen_at: datetime
+
+
+class Neighbours(msgspec.Struct, frozen=True):
+    """The assets beside one in the timeline."""
+
+    newer: int | None
+    older: int | None
+
+
+_ASSET = """
+SELECT id, kind, sha256, size, mime, width, height, duration_ms, frames, taken_at, taken_offset, date_source,
+       effective_at, added_at, title, rating, dominant, state, flags, notes, facts, missing_since
+FROM asset WHERE id = $1
+"""
+_FILES = """
+SELECT f.root_id, r.path AS root, r.status AS root_status, f.path, f.size, f.mtime_ns, f.added_at
+FROM asset_file f LEFT JOIN root r ON r.id = f.root_id WHERE f.asset_id = $1 ORDER BY f.id LIMIT 50
+"""
+_RENDITIONS = """
+SELECT name, status, version, width, height, bytes, reason, detail
+FROM rendition WHERE asset_id = $1 ORDER BY name
+"""
+_ORIGINS = """
+SELECT p.how, r.path AS root, p.path, p.batch_id, p.seen_at
+FROM provenance p LEFT JOIN root r ON r.id = p.root_id WHERE p.asset_id = $1 ORDER BY p.id LIMIT 50
+"""
+_NEIGHBOURS = f"""
+SELECT (SELECT id FROM asset WHERE {VISIBLE} AND (effective_at, id) > ($1, $2)
+        ORDER BY effective_at, id LIMIT 1) AS newer,
+       (SELECT id FROM asset WHERE {VISIBLE} AND (effective_at, id) < ($1, $2)
+        ORDER BY effective_at DESC, id DESC LIMIT 1) AS older
+"""
+
+
+def _json(value: Any, otherwise: Any) -> Any:
+    # The raw face hands jsonb over as text.
+    return json.loads(value) if isinstance(value, str) else value if value is not None else otherwise
+
+
+async def asset(sql: Connection[Any], asset_id: int) -> AssetView:
+    """One asset in any state."""
+    row = await sql.fetchrow(_ASSET, asset_id)
+    if row is None:
+        raise NotFound("There is no such picture", "It may have been deleted for good.")
+    values = dict(row)
+    values |= {
+        "flags": _json(row["flags"], []),
+        "notes": _json(row["notes"], []),
+        "facts": _json(row["facts"], {}),
+    }
+    return AssetView(**values)
+
+
+async def files(sql: Connection[Any], asset_id: int) -> list[FileView]:
+    """Where its bytes lie."""
+    return [FileView(*row) for row in await sql.fetch(_FILES, asset_id)]
+
+
+async def renditions(sql: Connection[Any], asset_id: int) -> dict[str, RenditionView]:
+    """Its derived pictures by name."""
+    return {row["name"]: RenditionView(*row) for row in await sql.fetch(_RENDITIONS, asset_id)}
+
+
+async def origins(sql: Connection[Any], asset_id: int) -> list[Origin]:
+    """How its bytes came in."""
+    return [Origin(*row) for row in await sql.fetch(_ORIGINS, asset_id)]
+
+
+async def neighbours(sql: Connection[Any], place: Position) -> Neighbours:
+    """What stands beside a place in the timeline."""
+    row = await sql.fetchrow(_NEIGHBOURS, place.effective_at, place.id)
+    assert row is not None  # noqa: S101 - a query without FROM answers one row
+    return Neighbours(row["newer"], row["older"])
+
+
+class Sendable(msgspec.Struct, frozen=True):
+    """What serving the pictures and the original of an asset needs; small enough to be remembered."""
+
+    sha256: bytes
+    mime: str
+    size: int
+    pictures: dict[str, str]
+    """State of each derived picture."""
+
+
+async def sendable(sql: Connection[Any], asset_id: int) -> Sendable | None:
+    """Facts for serving, in one statement."""
+    row = await sql.fetchrow(
+        """
+        SELECT a.sha256, a.mime, a.size,
+               (SELECT json_object_agg(r.name, r.status) FROM rendition r WHERE r.asset_id = a.id) AS pictures
+        FROM asset a WHERE a.id = $1
+        """,
+        asset_id,
+    )
+    return row and Sendable(row["sha256"], row["mime"], row["size"], _json(row["pictures"], {}))
+
+
+async def rendition_status(sql: Connection[Any], asset_id: int, name: str) -> RenditionView | None:
+    """State of one derived picture."""
+    row = await sql.fetchrow(
+        "SELECT name, status, version, width, height, bytes, reason, detail FROM rendition "
+        "WHERE asset_id = $1 AND name = $2",
+        asset_id,
+        name,
+    )
+    return row and RenditionView(*row)

@@ -1,0 +1,156 @@
+"""What the house is doing: imports, failures, lanes, runs, processes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from litestar import Controller, Request, Response, get
+
+from appliance.core import clock, db, settings
+from appliance.media.reasons import Reason
+from appliance.web import words
+from appliance.web.admin import reads
+from appliance.web.admin.reads import LaneView, RunView
+from appliance.web.hypermedia import Screen, fragment, shell_page, wants_fragment
+from appliance.web.pulse import House, house
+from queues.declare import REGISTER
+
+
+AnyRequest = Request[Any, Any, Any]
+SCREEN = Screen("activity", "Activity", "activity")
+STATES = {"": "All", "running": "Running", "error": "Failed", "recovered": "Recovered"}
+RUN_HEALTH = {
+    "pending": ("off", "Waits"),
+    "running": ("run", "Running"),
+    "done": ("ok", "Done"),
+    "error": ("bad", "Failed"),
+    "cancelled": ("off", "Cancelled"),
+    "recovered": ("warn", "Recovered"),
+}
+PROCESS_HEALTH = {
+    "running": ("ok", "Runs"),
+    "restarting": ("warn", "Starts again"),
+    "degraded": ("bad", "Keeps failing"),
+    "starting": ("run", "Starts"),
+    "stopping": ("off", "Stops"),
+}
+PROCESS_NAMES = {
+    "postgres": "Database",
+    "postgresql": "Database",
+    "valkey": "Doorbell",
+    "web": "Pages",
+    "quick": "Quick work",
+    "heavy": "Imports and pictures",
+    "long": "Long work",
+}
+
+
+class Line(NamedTuple):
+    """One run as a row of the table."""
+
+    run: RunView
+    name: str
+    health: tuple[str, str]
+    took: timedelta | None
+    share: int | None
+    result: str
+
+
+def _line(run: RunView) -> Line:
+    task = REGISTER.find(run.task)
+    began = run.claimed_at or run.queued_at
+    took = (run.finished_at or clock.now()) - began if run.status != "pending" else None
+    share = (
+        min(100, int(took / task.limit * 100)) if task and took is not None and task.kind == "run" else None
+    )
+    return Line(run, task_name(run.task), RUN_HEALTH[run.status], took, share, _result(run))
+
+
+def task_name(name: str) -> str:
+    """`ingest.close_batches` -> Close batches."""
+    return name.rpartition(".")[2].replace("_", " ").capitalize()
+
+
+def _result(run: RunView) -> str:
+    if run.error:
+        return run.error.partition("\n")[0]
+    counted = [
+        f"{value:,} {key.replace('_', ' ')}"
+        for key, value in run.counts.items()
+        if isinstance(value, int) and value
+    ]
+    return ", ".join(counted) or ("nothing to do" if run.status == "done" else "")
+
+
+def lane_state(lane: LaneView) -> tuple[str, str]:
+    """Shape and word of a lane's state."""
+    if lane.paused_at is not None:
+        return "off", f"Paused by {lane.paused_by}" if lane.paused_by else "Paused"
+    if lane.running:
+        return "run", "Running"
+    return ("warn", "Waits") if lane.depth else ("ok", "Idle")
+
+
+def lane_hint(lane: LaneView) -> str:
+    """The small word beside the depth."""
+    if not lane.depth:
+        return "nothing waits"
+    if lane.oldest_at is None:
+        return "wait"
+    return f"oldest {words.duration(clock.now() - lane.oldest_at)}"
+
+
+def advice(reason: str) -> str:
+    """What a class of failure means and what to do, in one sentence."""
+    try:
+        return Reason(reason).plain
+    except ValueError:
+        return "Look into the log for what happened."
+
+
+def summary(found: House, failed: int, away: int) -> str:
+    """The sentence under the title."""
+    troubles = len(found.down) + away + bool(found.imports_paused_reason) + bool(failed)
+    if not troubles:
+        return "Everything runs."
+    return f"{words.count(troubles, 'thing wants', 'things want')} a look."
+
+
+class ActivityController(Controller):
+    """The activity page; asked for in part, everything below its title."""
+
+    path = "/admin/activity"
+
+    @get("/")
+    async def show(self, request: AnyRequest, state: str = "") -> Response[Any]:
+        """All of it in a fixed number of statements."""
+        state = state if state in STATES else ""
+        async with db.unit_of_work() as uow:
+            values = await self._values(uow.sql, state)
+            if wants_fragment(request):
+                return fragment("activity/_body.html", **values)
+            return await shell_page(request, uow.sql, "activity/index.html", SCREEN, **values)
+
+    async def _values(self, sql: Any, state: str) -> dict[str, Any]:
+        found, current = house(), settings.current()
+        slots = {lane.name: lane.slots_for(current) for lane in REGISTER.lanes}
+        reasons, away = await reads.reasons(sql), await reads.away(sql)
+        failed = sum(r.count for r in reasons)
+        return {
+            "house": found,
+            "reasons": reasons,
+            "failed": failed,
+            "away": away,
+            "state": state,
+            "states": STATES,
+            "batches": await reads.batches(sql),
+            "lanes": await reads.lanes(sql, REGISTER, slots),
+            "lines": [_line(r) for r in await reads.runs(sql, state=state)],
+            "summary": summary(found, failed, len(away)),
+            "lane_state": lane_state,
+            "lane_hint": lane_hint,
+            "advice": advice,
+            "process_health": PROCESS_HEALTH,
+            "process_names": PROCESS_NAMES,
+        }

@@ -1,0 +1,180 @@
+"""Reads of the activity page: live tables and partial indexes only, so that history costs nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from queues.declare import Register
+from queues.waiting import source
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+RUNS = 200
+COUNT_CAP = 1_000_000
+
+
+class LaneView(msgspec.Struct, frozen=True):
+    """One lane: what waits, what runs, whether it is paused."""
+
+    name: str
+    purpose: str
+    slots: int
+    depth: int
+    oldest_at: datetime | None
+    running: int
+    paused_at: datetime | None
+    paused_by: str | None
+
+
+class BatchView(msgspec.Struct, frozen=True):
+    """One import that is under way."""
+
+    id: int
+    status: str
+    root: bytes
+    under: bytes
+    mode: str
+    queued_at: datetime
+    files: int
+    imported: int
+    duplicate: int
+    unchanged: int
+    failed: int
+    skipped: int
+    waiting: int
+    working: int
+
+    @property
+    def ended(self) -> int:
+        """Files that are done with, however they ended."""
+        return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
+
+
+class ReasonView(msgspec.Struct, frozen=True):
+    """Failed files of one class, with one of them as an example."""
+
+    reason: str
+    count: int
+    sample: bytes
+    detail: str | None
+
+
+class RunView(msgspec.Struct, frozen=True):
+    """One recorded execution."""
+
+    id: int
+    task: str
+    lane: str
+    status: str
+    queued_at: datetime
+    claimed_at: datetime | None
+    finished_at: datetime | None
+    error: str | None
+    trace: str | None
+    counts: dict[str, Any]
+
+
+class AwayRoot(msgspec.Struct, frozen=True):
+    """A folder that cannot be read at the moment."""
+
+    path: bytes
+    reason: str | None
+
+
+async def lanes(sql: Connection[Any], register: Register, slots: dict[str, int]) -> list[LaneView]:
+    """All lanes in one statement: one probe of a partial index for each table of waiting rows."""
+    row = await sql.fetchrow(_lanes_sql(register))
+    found: dict[str, Any] = dict(row or {})
+    paused = {r["lane"]: r for r in await sql.fetch("SELECT lane, paused_at, paused_by FROM lane_state")}
+    views = []
+    for number, lane in enumerate(register.lanes):
+        state = paused.get(lane.name)
+        views.append(
+            LaneView(
+                lane.name,
+                lane.purpose,
+                slots[lane.name],
+                found[f"depth_{number}"],
+                found[f"oldest_{number}"],
+                found[f"running_{number}"],
+                state and state["paused_at"],
+                state and state["paused_by"],
+            )
+        )
+    return views
+
+
+def _lanes_sql(register: Register) -> str:
+    columns = []
+    for number, lane in enumerate(register.lanes):
+        sources = {source(t) for t in register.of(lane)}
+        depth = " + ".join(f"(SELECT count(*) FROM {t} WHERE {c})" for t, c, _ in sorted(sources)) or "0"
+        oldest = ", ".join(
+            f"(SELECT queued_at FROM {t} WHERE {c} ORDER BY {o} LIMIT 1)" for t, c, o in sorted(sources)
+        )
+        columns.append(f"({depth})::bigint AS depth_{number}")
+        columns.append(f"least({oldest or 'NULL'})::timestamptz AS oldest_{number}")
+        columns.append(
+            f"(SELECT count(*) FROM task_run WHERE status = 'running' AND lane = '{lane.name}')::int "
+            f"AS running_{number}"
+        )
+    return "SELECT " + ",\n".join(columns)
+
+
+async def batches(sql: Connection[Any]) -> list[BatchView]:
+    """Imports under way, oldest first."""
+    rows = await sql.fetch(
+        """
+        SELECT b.id, b.status, r.path AS root, b.under, b.mode, b.queued_at, b.files, b.imported, b.duplicate,
+               b.unchanged, b.failed, b.skipped,
+               t.waiting, t.working
+        FROM import_batch b JOIN root r ON r.id = b.root_id,
+        LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS waiting,
+                        count(*) FILTER (WHERE status = 'processing') AS working
+                 FROM import_task WHERE batch_id = b.id AND status IN ('pending', 'processing')) t
+        WHERE b.status IN ('pending', 'walking', 'importing') ORDER BY b.id LIMIT 20
+        """
+    )
+    return [BatchView(*row) for row in rows]
+
+
+async def reasons(sql: Connection[Any]) -> list[ReasonView]:
+    """The failure inbox by class, largest first."""
+    rows = await sql.fetch(
+        """
+        SELECT g.reason, g.count, e.path, e.detail
+        FROM (SELECT reason, count(*) AS count, min(id) AS sample FROM root_entry
+              WHERE outcome = 'failed' AND NOT ignored GROUP BY reason) g
+        JOIN root_entry e ON e.id = g.sample ORDER BY g.count DESC, g.reason
+        """
+    )
+    return [ReasonView(row["reason"] or "", row["count"], row["path"], row["detail"]) for row in rows]
+
+
+async def away(sql: Connection[Any]) -> Sequence[AwayRoot]:
+    """Folders that cannot be read at the moment."""
+    rows = await sql.fetch(
+        "SELECT path, reason FROM root WHERE status = 'unavailable' ORDER BY path LIMIT 20"
+    )
+    return [AwayRoot(row["path"], row["reason"]) for row in rows]
+
+
+async def runs(sql: Connection[Any], *, state: str = "") -> list[RunView]:
+    """The last recorded executions, newest first."""
+    rows = await sql.fetch(
+        """
+        SELECT id, task, lane, status, queued_at, claimed_at, finished_at, error, trace, counts FROM task_run
+        WHERE $2 = '' OR status = $2 ORDER BY id DESC LIMIT $1
+        """,
+        RUNS,
+        state,
+    )
+    return [RunView(**(dict(row) | {"counts": json.loads(row["counts"] or "{}")})) for row in rows]

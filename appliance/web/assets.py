@@ -1,0 +1,92 @@
+"""Static files: read once, addressed by their content, compressed once, served from memory."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from appliance.core.paths import STATIC
+
+
+PREFIX = "/static/"
+SHELL_CSS = ("tokens.css", "base.css", "plain.css")
+SHELL_JS = ("vendor/htmx.min.js", "shell.js")
+# One style sheet and one script for each screen: the first page costs two requests, not ten.
+BUNDLES: Mapping[str, tuple[str, ...]] = {
+    "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
+    "gallery.page.js": (*SHELL_JS, "gallery.js"),
+    "asset.page.css": (*SHELL_CSS, "dominant.css", "asset.css"),
+    "asset.page.js": (*SHELL_JS, "asset.js"),
+    "activity.page.css": (*SHELL_CSS, "activity.css"),
+    "activity.page.js": SHELL_JS,
+    "entry.page.css": (*SHELL_CSS, "entry.css"),
+    "entry.page.js": ("shell.js",),
+    "plain.page.css": SHELL_CSS,
+    "plain.page.js": SHELL_JS,
+}
+REFERENCE = re.compile(rb'url\("(?!data:)([^"]+)"\)')
+PACKED = frozenset({".css", ".js", ".svg", ".txt"})
+TYPES = {".woff2": "font/woff2", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One static file as it is sent."""
+
+    url: str
+    mime: str
+    body: bytes
+    packed: bytes | None
+
+
+class Assets:
+    """All static files by name and by address."""
+
+    def __init__(self, folder: Path) -> None:
+        self._by_name: dict[str, Asset] = {}
+        self._by_url: dict[str, Asset] = {}
+        sources = {
+            p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+        }
+        # Style sheets name other files by address, so those must have theirs first.
+        for name in sorted(sources, key=lambda n: n.endswith(".css")):
+            self._add(name, self._addressed(name, sources[name]))
+        for name, parts in BUNDLES.items():
+            self._add(name, b"\n".join(self._by_name[p].body for p in parts if p in self._by_name))
+
+    def _add(self, name: str, body: bytes) -> None:
+        stem, _, suffix = name.rpartition(".")
+        digest = hashlib.sha256(body).hexdigest()[:12]
+        url = f"{PREFIX}{stem}.{digest}.{suffix}"
+        mime = TYPES.get(f".{suffix}") or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        packed = gzip.compress(body, 9, mtime=0) if f".{suffix}" in PACKED else None
+        self._by_name[name] = self._by_url[url] = Asset(url, mime, body, packed)
+
+    def _addressed(self, name: str, body: bytes) -> bytes:
+        if not name.endswith(".css"):
+            return body
+        return REFERENCE.sub(lambda m: b'url("' + self.url(m[1].decode()).encode() + b'")', body)
+
+    def url(self, name: str) -> str:
+        """The address of a file; it changes with the content and may be kept for ever."""
+        return self._by_name[name].url
+
+    def at(self, url: str) -> Asset | None:
+        """The file behind an address."""
+        return self._by_url.get(url)
+
+    def named(self, name: str) -> Asset:
+        """A file by its plain name."""
+        return self._by_name[name]
+
+
+@cache
+def assets() -> Assets:
+    """The static files of this process; read at the first call and never again."""
+    return Assets(STATIC)
