@@ -82,6 +82,12 @@ def _inside(row: Any, path: bytes, mode: Mode) -> Place:
     return Place(row["id"], row["path"], mode, path[len(row["path"]) + 1 :], new=False)
 
 
+async def places(uow: UnitOfWork) -> list[Place]:
+    """All roots that are scanned."""
+    rows = await uow.sql.fetch("SELECT id, path, mode FROM root WHERE status <> 'retired' ORDER BY id")
+    return [Place(r["id"], r["path"], Mode(r["mode"]), b"", new=False) for r in rows]
+
+
 async def queue_scan(uow: UnitOfWork, place: Place, *, interactive: bool = False) -> int:
     """Ask for a walk; where one already waits or runs for the whole root, that one is meant."""
     batch_id: int | None = await uow.sql.fetchval(

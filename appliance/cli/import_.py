@@ -1,0 +1,130 @@
+"""`vitrine import PATH`: bring a folder in, and say what became of each file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from appliance.cli.options import Parser, settings_from
+from appliance.core import db
+from appliance.core.errors import VitrineError
+from appliance.core.settings import Settings
+from appliance.ingest import reports
+from appliance.ingest.models import Mode
+from appliance.ingest.services import BatchView, add_root, folder, queue_scan, view_batch
+from appliance.media.reasons import Reason
+from appliance.runtime.composition import Factories
+from appliance.runtime.standing import standing
+from appliance.runtime.terminal import complain, say
+from queues.declare import load
+from queues.doorbell import connected
+
+
+# Often enough for a person who watches, rare enough to cost nothing.
+LOOK_S = 0.25
+TELL_S = 2.0
+
+
+def run(arguments: list[str], compose: Callable[[], Factories]) -> int:
+    """Queue the folder with the running instance, or stand one up for as long as it takes."""
+    given = _parse(arguments)
+    settings = settings_from(given)
+    path = folder(given.path)
+    with standing(settings, compose) as there:
+        load()
+        return asyncio.run(_import(there.settings, given, path, here=not there.urls))
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = Parser("import", "Read a folder into the library.").with_data()
+    parser.add_argument("path", type=Path, metavar="PATH", help="the folder to read")
+    parser.add_argument(
+        "--as",
+        dest="mode",
+        choices=[str(m) for m in Mode],
+        default=str(Mode.IN_PLACE),
+        help="in_place: read it where it is (default); copy or move: store the files in the data directory",
+    )
+    parser.add_argument("--wait", action="store_true", help="until every file has its outcome")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--each", action="store_true", help="first one JSON line for each file; implies --wait"
+    )
+    return parser.parse_args(arguments)
+
+
+async def _import(settings: Settings, given: argparse.Namespace, path: bytes, *, here: bool) -> int:
+    database = db.open_database(settings.database_url, pool=2, application="vitrine import")
+    db.use(database)
+    try:
+        async with connected(settings):
+            batch_id = await _queue(path, Mode(given.mode))
+            if not (given.wait or given.each or here):
+                _print_queued(batch_id, as_json=given.json)
+                return 0
+            batch = await _wait(batch_id, quiet=given.json or given.each)
+        return await _report(batch, given)
+    finally:
+        await database.close()
+
+
+async def _queue(path: bytes, mode: Mode) -> int:
+    async with db.unit_of_work() as uow:
+        return await queue_scan(uow, await add_root(uow, path, mode))
+
+
+def _print_queued(batch_id: int, *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"batch": batch_id})
+    else:
+        say("Queued: the running Vitrine reads the folder now.")
+
+
+async def _wait(batch_id: int, *, quiet: bool) -> BatchView:
+    """Look until the batch is over; say from time to time how far it is."""
+    told = 0.0
+    while True:
+        async with db.unit_of_work() as uow:
+            batch = await view_batch(uow.sql, batch_id)
+        if batch.finished:
+            return batch
+        told += LOOK_S
+        if not quiet and told >= TELL_S:
+            told = 0.0
+            say(f"{batch.settled:,} of {batch.files:,} files so far")
+        await asyncio.sleep(LOOK_S)
+
+
+async def _report(batch: BatchView, given: argparse.Namespace) -> int:
+    async with db.unit_of_work() as uow:
+        if given.each:
+            async for line in reports.each(uow.sql, batch.id):
+                _print_json(line)
+        summary = await reports.summary(uow.sql, batch)
+    if given.json or given.each:
+        _print_json(summary)
+    else:
+        _print_words(summary)
+    if batch.error:
+        raise VitrineError(f"The folder was not read to its end: {batch.error}")
+    return 0
+
+
+def _print_words(summary: dict[str, Any]) -> None:
+    say(
+        f"{summary['files']:,} files: {summary['imported']:,} imported, {summary['duplicate']:,} duplicates, "
+        f"{summary['unchanged']:,} unchanged, {summary['failed']:,} failed, {summary['skipped']:,} skipped"
+    )
+    for name, count in summary["reasons"].items():
+        complain(f"{count:>6,}  {name:<16} {Reason(name).plain}")
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stdout.flush()
