@@ -87,7 +87,8 @@ async def _baseline(sql: Connection[Any], tasks: Sequence[Task]) -> None:
     # A new schedule counts from the moment at which it is first seen: nothing is overdue on day one.
     await sql.execute(
         "INSERT INTO task_schedule (task, last_started_at) SELECT t, now() FROM unnest($1::text[]) t"
-        " ON CONFLICT (task) DO UPDATE SET last_started_at = now() WHERE task_schedule.last_started_at IS NULL",
+        " ON CONFLICT (task) DO UPDATE SET last_started_at = now()"
+        " WHERE task_schedule.last_started_at IS NULL",
         [t.name for t in tasks],
     )
 

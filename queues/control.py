@@ -85,7 +85,8 @@ async def pause_by_environment(settings: Settings, register: Register) -> None:
             list(settings.pause),
         )
         await uow.sql.execute(
-            "INSERT INTO lane_state (lane, paused_at, paused_by) SELECT l, now(), $1 FROM unnest($2::text[]) l"
+            "INSERT INTO lane_state (lane, paused_at, paused_by)"
+            " SELECT lane, now(), $1 FROM unnest($2::text[]) lane"
             " ON CONFLICT (lane) DO NOTHING",
             BY_ENVIRONMENT,
             list(settings.pause),

@@ -9,14 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from redis.asyncio import Redis
-
 from saq import Job
 
 from appliance.core import facts, log
 from appliance.core.errors import SettingsError
 from appliance.core.facts import Fact
 from appliance.core.settings import Settings
-from queues.declare import REGISTER, Register, Task
+from queues.declare import REGISTER, Register, Task, load
 from queues.valkey import UNREACHABLE, LaneQueue, connect
 
 
@@ -115,7 +114,7 @@ def installation_id(settings: Settings) -> str:
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Doorbell]:
     """A doorbell that hears the facts of this process."""
-    bell = Doorbell(connect(settings.redis_url, blocking=False), installation_id(settings))
+    bell = Doorbell(connect(settings.redis_url, blocking=False), installation_id(settings), load())
     facts.ring_with(bell.heard)
     try:
         yield bell

@@ -36,7 +36,8 @@ async def give_back(
     """Put rows back to the waiting ones; `interrupted` counts against them."""
     rows = await sql.fetch(
         f"WITH mine AS (SELECT t.id FROM {drain.table} t"
-        " JOIN unnest($1::bigint[], $2::uuid[]) AS held (id, claim) ON held.id = t.id AND held.claim = t.claim"
+        " JOIN unnest($1::bigint[], $2::uuid[]) AS held (id, claim)"
+        " ON held.id = t.id AND held.claim = t.claim"
         f" WHERE t.status = '{drain.live}' ORDER BY t.id FOR UPDATE OF t)"
         f" UPDATE {drain.table} t SET status = '{drain.ready}', {_FREE},"
         " interruptions = LEAST(t.interruptions + $3, 30000) FROM mine WHERE t.id = mine.id RETURNING t.id",

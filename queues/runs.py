@@ -107,7 +107,8 @@ def _claim_sql(task: Task, row: int | None) -> str:
     state = task.ledger.taken if task.ledger else "running"
     which = "id = $2" if row is not None else "$2::bigint IS NULL"
     return (
-        f"UPDATE {table} SET status = '{state}', claim = gen_random_uuid(), worker_id = $1, claimed_at = now()"
+        f"UPDATE {table} SET status = '{state}', claim = gen_random_uuid(), worker_id = $1,"
+        " claimed_at = now()"
         f" WHERE id = ANY(ARRAY(SELECT id FROM {table} WHERE {waits} AND {which}"
         f" ORDER BY {order} LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING *"
     )
@@ -253,7 +254,8 @@ async def finish_ledger(sql: Connection[Any], run: Run, state: str, columns: dic
     over = "now()" if state in ledger.terminal else "NULL"
     sets = "".join(f", {name} = ${n}" for n, name in enumerate(columns, 3))
     done = await sql.fetchval(
-        f"UPDATE {ledger.table} SET status = '{state}', claim = NULL, worker_id = NULL, finished_at = {over}{sets}"
+        f"UPDATE {ledger.table} SET status = '{state}', claim = NULL, worker_id = NULL,"
+        f" finished_at = {over}{sets}"
         " WHERE id = $1 AND claim = $2 RETURNING id",
         run.row,
         run.claim,

@@ -156,7 +156,8 @@ def _ledger_sql(ledger: Ledger, condition: str) -> str:
     live = "t.status IN ({})".format(", ".join(f"'{s}'" for s in sorted(ledger.live)))
     return (
         f"{_dead_rows(ledger.table, live, condition)}"
-        f" UPDATE {ledger.table} t SET {_stalled(ledger)}, {FREE} FROM dead WHERE t.id = dead.id RETURNING t.id"
+        f" UPDATE {ledger.table} t SET {_stalled(ledger)}, {FREE}"
+        " FROM dead WHERE t.id = dead.id RETURNING t.id"
     )
 
 

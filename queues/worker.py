@@ -15,18 +15,20 @@ from saq import CronJob
 
 from appliance.core import db, facts, log
 from appliance.core import settings as process_settings
-from appliance.core.db import Database, open_database
+from appliance.core.db import open_database
 from appliance.core.settings import Settings
 from queues import clock, control, runs, settling
 from queues.declare import Lane, Register, Task, load
 from queues.doorbell import Doorbell, installation_id
 from queues.drain import Runner
-from queues.liveness import born, host
 from queues.outage import Outages, is_outage, surely
 from queues.process import Contact, Process, Why
+from queues.reaping import settle, settle_host
 from queues.valkey import BLOCK_S, ClockQueue, ClockWorker, LaneWorker, connect
 from queues.waiting import waiting
 
+
+__all__ = ["run_group", "serve", "settle", "settle_host"]
 
 TICK_LIMIT_S = 10
 """A tick is a few statements; an orphaned one frees its key within a minute."""
@@ -278,41 +280,3 @@ _CANCELLED = (
     "SELECT id FROM task_run WHERE id = ANY($1::bigint[])"
     " AND cancel_asked_at IS NOT NULL AND status = 'running'"
 )
-
-
-def settle(settings: Settings, pid: int, pid_started: int) -> None:
-    """Settle what a worker process held that the supervisor has just reaped."""
-    asyncio.run(_settle(settings, lambda p, b: (p, b) == (pid, pid_started)))
-
-
-def settle_host(settings: Settings) -> None:
-    """Settle what all worker processes of this host held that no longer live."""
-    asyncio.run(_settle(settings, lambda pid, since: born(pid) != since))
-
-
-async def _settle(settings: Settings, is_dead: Callable[[int, int], bool]) -> None:
-    register = load()
-    database: Database = open_database(settings.database_url, pool=1, application="vitrine settling")
-    bell = Doorbell(connect(settings.redis_url, blocking=False), installation_id(settings), register)
-    try:
-        tasks = await surely(lambda: _settle_once(database, register, is_dead))
-        for task in tasks or ():
-            await bell.ring(task, force=True)
-    finally:
-        await bell.close()
-        await database.close()
-
-
-async def _settle_once(
-    database: Database, register: Register, is_dead: Callable[[int, int], bool]
-) -> list[Task]:
-    async with database.unit_of_work() as uow:
-        rows = await uow.sql.fetch(
-            "SELECT id, pid, pid_started FROM worker WHERE host = $1 AND settled_at IS NULL ORDER BY id",
-            host(),
-        )
-        tasks: list[Task] = []
-        for row in rows:
-            if is_dead(row["pid"], row["pid_started"]):
-                tasks += (await settling.settle_worker(uow.sql, register, row["id"])).tasks
-    return tasks

@@ -56,13 +56,12 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 async def make_process(store: Database, redis_url: str, quick: Settings) -> AsyncIterator[Make]:
-    """Builds the context of a worker process, enrolled, without its loops."""
+    """Builds the context of a worker process, not enrolled."""
     made: list[Process] = []
 
     async def make(yard: Yard, group: str = "quick") -> Process:
         bell = Doorbell(connect(redis_url, blocking=True), INSTALLATION, yard.register)
         process = Process(quick, group, yard.register, store, bell, Contact(quick.heartbeat))
-        await process.enrol()
         made.append(process)
         return process
 

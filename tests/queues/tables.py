@@ -52,7 +52,8 @@ class VoyageAsked(Fact):
 
 async def claim(sql: Any, worker_id: int, n: int) -> Sequence[Claimed]:
     rows = await sql.fetch(
-        "UPDATE q_crate SET status = 'processing', claim = gen_random_uuid(), worker_id = $1, claimed_at = now()"
+        "UPDATE q_crate SET status = 'processing', claim = gen_random_uuid(),"
+        " worker_id = $1, claimed_at = now()"
         " WHERE id = ANY(ARRAY(SELECT id FROM q_crate WHERE status = 'pending' ORDER BY shelf, id LIMIT $2"
         f" FOR UPDATE SKIP LOCKED)) RETURNING id, claim, {ALONE} AS alone",
         worker_id,
