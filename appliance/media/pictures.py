@@ -192,11 +192,11 @@ def render(
             made.append(_write(current, each))
         except MediaFailure as error:
             errors.append((each.name, error.reason, error.detail))
-        except OSError as error:
-            failure = storing.failure(error)
+        except (OSError, ValueError, MemoryError) as error:
+            # An encoder raises OSError too, but without a number of the system's.
+            written = storing.failure(error) if isinstance(error, OSError) and error.errno else None
+            failure = written or MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error}")
             errors.append((each.name, failure.reason, failure.detail))
-        except (ValueError, MemoryError) as error:
-            errors.append((each.name, Reason.CORRUPT, f"{type(error).__name__}: {error}"))
     return made, errors
 
 

@@ -99,19 +99,20 @@ def _picture_stream(container: Any) -> Any:
 
 
 def _length(source: Source, container: Any, stream: Any) -> _Length:
-    announced = _announced(container, stream)
-    counted = int(stream.frames) or None
-    if source.sniffed.format == "mov":
-        entries = stream.index_entries
-        last = max((entry.pos + entry.size for entry in entries), default=0)
-        if last <= source.size:
-            return _Length(announced, counted or len(entries) or None)
-    end = _tail_end(container, stream, announced)
+    """Find the true length: what the header says, unless the file ends before that."""
+    announced, counted = _announced(container, stream), int(stream.frames) or None
+    overrun = False
+    if source.sniffed.format == "mov" and announced is not None and counted is not None:
+        # The index of an MP4 names the place of every frame; reading them would tell nothing more.
+        overrun = max((entry.pos + entry.size for entry in stream.index_entries), default=0) > source.size
+        if not overrun:
+            return _Length(announced, counted)
+    end = None if overrun else _tail_end(container, stream, announced)
     if end is None:
-        return _walked(container, stream)
+        end, counted = _walked(container, stream)
     if announced is None:
         return _Length(end, counted)
-    short = end < announced - max(_TAIL_S, _TAIL_SHARE * announced)
+    short = overrun or (end or 0.0) < announced - max(_TAIL_S, _TAIL_SHARE * announced)
     return _Length(end if short else announced, None if short else counted, short)
 
 
@@ -138,14 +139,14 @@ def _tail_end(container: Any, stream: Any, announced: float | None) -> float | N
     return end
 
 
-def _walked(container: Any, stream: Any) -> _Length:
+def _walked(container: Any, stream: Any) -> tuple[float | None, int | None]:
     """Read every packet: the only truth for piped files, which announce nothing."""
     try:
         container.seek(0)
     except av.error.FFmpegError as error:
         raise MediaFailure(Reason.CORRUPT, "it cannot be read from the start") from error
     end, count, complete = _walk(container, stream)
-    return _Length(end, count if complete else None)
+    return end, count if complete else None
 
 
 def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:

@@ -29,12 +29,16 @@ async def pool() -> AsyncIterator[DecodePool]:
 def decode(pool: DecodePool, tmp_path: Path) -> Import:
     """Read and decode bytes as a worker would; renditions land in `tmp_path`."""
 
-    async def run(content: bytes, name: str = "file", wanted: tuple[str, ...] = ("grid-240", "grid-480")) -> Decoded:
+    async def run(
+        content: bytes, name: str = "file", wanted: tuple[str, ...] = ("grid-240", "grid-480")
+    ) -> Decoded:
         path = tmp_path / name
         path.write_bytes(content)
         async with pool.child() as child:
             await child.read(bytes(path))
-            return await child.decode([Wanted(each, FITS[each], bytes(tmp_path / f"{each}.webp")) for each in wanted])
+            return await child.decode(
+                [Wanted(each, FITS[each], bytes(tmp_path / f"{each}.webp")) for each in wanted]
+            )
 
     return run
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import struct
+import tempfile
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import av
@@ -59,11 +61,42 @@ _TAGS = {
 }
 
 
+def raw_exif(*directories: dict[int, tuple[int, bytes]]) -> bytes:
+    """EXIF whose main, camera and GPS directories hold exactly these types and bytes, however wrong."""
+    body = bytearray(b"II*\0\x08\0\0\0")
+    pointers = {0x8769: 1, 0x8825: 2}
+    main = {
+        **directories[0],
+        **{tag: (4, bytes(4)) for tag, place in pointers.items() if len(directories) > place},
+    }
+    starts = [_append(body, directory) for directory in (main, *directories[1:])]
+    for tag, place in pointers.items():
+        if len(directories) > place:
+            at = body.index(struct.pack("<HHI", tag, 4, 4)) + 8
+            body[at : at + 4] = struct.pack("<I", starts[place])
+            body[at - 4 : at] = struct.pack("<I", 1)
+    return b"Exif\0\0" + bytes(body)
+
+
+def _append(body: bytearray, directory: dict[int, tuple[int, bytes]]) -> int:
+    start, sizes = len(body), {1: 1, 2: 1, 3: 2, 4: 1, 5: 8}
+    after = start + 2 + 12 * len(directory) + 4
+    entries, values = bytearray(struct.pack("<H", len(directory))), bytearray()
+    for tag, (kind, value) in sorted(directory.items()):
+        entries += struct.pack("<HHI", tag, kind, len(value) // sizes[kind])
+        entries += value.ljust(4, b"\0") if len(value) <= 4 else struct.pack("<I", after + len(values))
+        values += value if len(value) > 4 else b""
+    body += entries + bytes(4) + values
+    return start
+
+
 def frames(count: int = 4, *, black: int = 0, size: tuple[int, int] = (40, 30)) -> list[Image.Image]:
     """Pictures that differ; the first ones black when asked."""
     made = []
     for number in range(count):
-        picture = Image.new("RGB", size, BLACK if number < black else (20 + number * 40 % 200, 60, 90))
+        picture = Image.new(
+            "RGB", size, (number, 0, 0) if number < black else (20 + number * 40 % 200, 60, 90)
+        )
         if number >= black:
             picture.paste(RED, (0, 0, size[0] // 2, size[1] // 2))
         made.append(picture)
@@ -80,22 +113,29 @@ def film(
     container: str = "mp4", *, count: int = 30, black: int = 0, codec: str = "libx264", turn: int = 0,
     aspect: tuple[int, int] | None = None, size: tuple[int, int] = (64, 32), audio: bool = False,
     video: bool = True, gop: int = 12, metadata: dict[str, str] | None = None,
+    options: dict[str, str] | None = None,
 ) -> bytes:  # fmt: skip
     """A film at ten frames a second, with sound when asked."""
-    out = io.BytesIO()
-    with av.open(out, "w", format={"mkv": "matroska"}.get(container, container)) as target:
-        target.metadata.update(metadata or {})
-        pictures = _picture_stream(target, codec, size, turn, aspect, gop) if video else None
-        sound = target.add_stream("aac", rate=48000) if audio else None
-        if pictures is not None:
-            for number, picture in enumerate(frames(count, black=black, size=size)):
-                frame = av.VideoFrame.from_image(picture)
-                frame.pts = number
-                target.mux(pictures.encode(frame))
-            target.mux(pictures.encode(None))
-        if sound is not None:
-            _silence(target, sound)
-    return out.getvalue()
+    kind = {"mkv": "matroska"}.get(container, container)
+    # A real file: some options make the writer read again what it wrote.
+    with tempfile.NamedTemporaryFile() as out:
+        with av.open(out.name, "w", format=kind, options=options or {}) as target:
+            target.metadata.update(metadata or {})
+            pictures = _picture_stream(target, codec, size, turn, aspect, gop) if video else None
+            sound = target.add_stream("aac", rate=48000) if audio else None
+            if pictures is not None:
+                _show(target, pictures, frames(count, black=black, size=size))
+            if sound is not None:
+                _silence(target, sound)
+        return out.read()
+
+
+def _show(target: Any, stream: Any, pictures: list[Image.Image]) -> None:
+    for number, picture in enumerate(pictures):
+        frame = av.VideoFrame.from_image(picture)
+        frame.pts = number
+        target.mux(stream.encode(frame))
+    target.mux(stream.encode(None))
 
 
 def _picture_stream(target: Any, codec: str, size: tuple[int, int], turn: int, aspect: Any, gop: int) -> Any:
@@ -103,7 +143,7 @@ def _picture_stream(target: Any, codec: str, size: tuple[int, int], turn: int, a
     stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
     stream.gop_size = gop
     if aspect:
-        stream.codec_context.sample_aspect_ratio = "{}/{}".format(*aspect)
+        stream.codec_context.sample_aspect_ratio = Fraction(*aspect)
     if turn:
         stream.set_display_rotation(turn)
     return stream

@@ -28,7 +28,7 @@ async def test_every_file_of_the_corpus_ends_with_a_result_or_a_class(
         assert time.monotonic() - began < FILE_S, path
         ended += 1
     with capsys.disabled():
-        print(f"\ncorpus: {ended} of {len(files)}" if folder else "\ncorpus: NOT RUN")
+        print(f"\ncorpus: {ended} of {len(files)}" if folder else "\ncorpus: NOT RUN")  # noqa: T201
     assert ended == len(files)
 
 

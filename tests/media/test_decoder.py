@@ -85,7 +85,9 @@ async def test_a_good_file_is_read_and_decoded(limited: Callable[..., DecodePool
     assert decoded.renditions[0].bytes == os.stat(decoded.renditions[0].path).st_size
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="filters are known for these machines")
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "aarch64"), reason="filters are known for these machines"
+)
 async def test_every_confinement_is_in_force(limited: Callable[..., DecodePool]) -> None:
     assert (await limited().tier()).full
 
@@ -109,7 +111,9 @@ a, b = socket.socketpair()
 
 
 def test_a_confined_process_has_no_network_and_runs_no_programs() -> None:
-    done = subprocess.run([sys.executable, "-c", CONFINED], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", CONFINED], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.stdout.split() == ["refused"] * 4
 
 
@@ -310,3 +314,29 @@ async def test_a_child_dies_with_its_parent(bomb: bytes) -> None:
         parent.kill()
         await until(lambda: not alive(pid))
         assert not alive(pid)
+
+
+READER = """
+import asyncio, sys
+from appliance.media.decoder import DecodePool
+
+async def main():
+    pool = DecodePool(1)
+    async with pool.child() as child:
+        print((await child.read(sys.argv[1].encode())).size)
+    await pool.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand a capability to another user")
+def test_a_child_keeps_the_right_to_read_that_its_parent_was_given(good: bytes) -> None:
+    os.chmod(good, 0)
+    right = "dac_read_search"
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", f"--inh-caps=-all,+{right}", f"--ambient-caps=-all,+{right}",
+         sys.executable, "-B", "-c", READER, good],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == (str(len(GOOD)), "")

@@ -103,7 +103,9 @@ def test_a_file_that_is_not_the_scanned_one_has_changed(tmp_path: Path) -> None:
     (tmp_path / "a.jpg").write_bytes(JPEG)
     seen = os.stat(tmp_path / "a.jpg")
     assert read(tmp_path / "a.jpg", expect=Stat(seen.st_size, seen.st_mtime_ns)).size == len(JPEG)
-    assert refusal(tmp_path / "a.jpg", expect=Stat(seen.st_size, seen.st_mtime_ns - 1)).reason is Reason.CHANGED
+    assert (
+        refusal(tmp_path / "a.jpg", expect=Stat(seen.st_size, seen.st_mtime_ns - 1)).reason is Reason.CHANGED
+    )
 
 
 def test_a_file_that_grows_while_it_is_read_has_changed(

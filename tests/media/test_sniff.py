@@ -61,7 +61,10 @@ def test_a_picture_is_known_by_its_content(name: str, format_: str) -> None:
     assert found.extension == name
 
 
-@pytest.mark.parametrize(("format_", "mime"), [("GIF", "image/gif"), ("TIFF", "image/tiff"), ("BMP", "image/bmp"), ("JPEG2000", "image/jp2")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format_", "mime"),
+    [("GIF", "image/gif"), ("TIFF", "image/tiff"), ("BMP", "image/bmp"), ("JPEG2000", "image/jp2")],
+)
 def test_older_picture_formats_are_known(format_: str, mime: str) -> None:
     data = make.saved(PICTURE, format_)
     assert sniff(data[:HEAD], len(data)).mime == mime
@@ -121,6 +124,9 @@ def test_any_bytes_have_an_answer(content: bytes) -> None:
     assert isinstance(sniff(content, len(content)).family, Family)
 
 
-@given(st.sampled_from([b"\0\0\0\x20ftyp", b"II*\0", b"MM\0*", b"RIFF", b"OggS", b"BM", b"\x1aE\xdf\xa3"]), st.binary(max_size=100))
+@given(
+    st.sampled_from([b"\0\0\0\x20ftyp", b"II*\0", b"MM\0*", b"RIFF", b"OggS", b"BM", b"\x1aE\xdf\xa3"]),
+    st.binary(max_size=100),
+)
 def test_known_beginnings_with_any_rest_have_an_answer(start: bytes, rest: bytes) -> None:
     assert sniff(start + rest, len(start + rest)).name

@@ -134,7 +134,9 @@ async def test_a23_a_transparent_colour_survives(decode: Import, shown: Shown, m
     assert shown().getpixel((10, 10))[3] == 0  # type: ignore[index]
 
 
-async def test_a_huge_transparent_picture_fits_into_the_memory_of_a_child(decode: Import, shown: Shown) -> None:
+async def test_a_huge_transparent_picture_fits_into_the_memory_of_a_child(
+    decode: Import, shown: Shown
+) -> None:
     picture = Image.new("RGBA", (9000, 9000), (200, 30, 30, 128))
     decoded = await decode(make.saved(picture, "PNG", compress_level=1))
     assert decoded.width == 9000
@@ -183,7 +185,9 @@ async def test_a_broken_profile_costs_nothing(decode: Import, shown: Shown) -> N
 
 
 async def test_a_stereo_photo_shows_its_first_picture(decode: Import, shown: Shown) -> None:
-    data = make.saved(make.corner(), "MPO", save_all=True, append_images=[Image.new("RGB", (40, 20), make.GREEN)])
+    data = make.saved(
+        make.corner(), "MPO", save_all=True, append_images=[Image.new("RGB", (40, 20), make.GREEN)]
+    )
     decoded = await decode(data)
     assert (decoded.kind, decoded.mime, decoded.frames) == ("still", "image/jpeg", 1)
     assert corners(shown())[2] == "blue"
@@ -205,13 +209,17 @@ async def test_a_tiff_with_pages_shows_the_first_and_counts_them(decode: Import)
 async def test_strips_and_dots_have_renditions_within_both_limits(
     decode: Import, size: tuple[int, int], grid: tuple[int, int], preview: tuple[int, int]
 ) -> None:
-    decoded = await decode(make.saved(Image.new("RGB", size, make.BLUE), "PNG"), wanted=("grid-480", "preview"))
+    decoded = await decode(
+        make.saved(Image.new("RGB", size, make.BLUE), "PNG"), wanted=("grid-480", "preview")
+    )
     sizes = {made.name: (made.width, made.height) for made in decoded.renditions}
     assert sizes == {"grid-480": grid, "preview": preview}
 
 
 async def test_a_small_picture_is_not_enlarged(decode: Import) -> None:
-    decoded = await decode(make.saved(make.corner((40, 20)), "PNG"), wanted=("grid-240", "grid-480", "preview"))
+    decoded = await decode(
+        make.saved(make.corner((40, 20)), "PNG"), wanted=("grid-240", "grid-480", "preview")
+    )
     assert {(made.width, made.height) for made in decoded.renditions} == {(40, 20)}
 
 
@@ -234,7 +242,9 @@ async def test_a_rendition_that_cannot_be_written_is_its_own_failure(
             Wanted.named("grid-480", bytes(folder / "sub" / "x.webp")),
         ])  # fmt: skip
     assert [made.name for made in decoded.renditions] == ["grid-480"]
-    assert [(name, reason) for name, reason, _ in decoded.rendition_errors] == [("grid-240", Reason.UNWRITABLE)]
+    assert [(name, reason) for name, reason, _ in decoded.rendition_errors] == [
+        ("grid-240", Reason.UNWRITABLE)
+    ]
     assert [path.name for path in (folder / "sub").iterdir()] == ["x.webp"]
 
 
@@ -254,5 +264,7 @@ async def test_nonsense_behind_a_good_beginning_fails_with_a_class(refuse: Refus
 async def test_a_pixel_layout_that_cannot_be_shown_is_unsupported(refuse: Refuse) -> None:
     data = make.saved(Image.new("RGB", (4, 4)), "TIFF")
     # Fifteen samples a pixel: planes of a microscope, not colours.
-    odd = io.BytesIO(data.replace(struct.pack("<HHIHH", 277, 3, 1, 3, 0), struct.pack("<HHIHH", 277, 3, 1, 15, 0)))
+    odd = io.BytesIO(
+        data.replace(struct.pack("<HHIHH", 277, 3, 1, 3, 0), struct.pack("<HHIHH", 277, 3, 1, 15, 0))
+    )
     assert (await refuse(odd.getvalue())).reason is Reason.UNSUPPORTED

@@ -107,7 +107,9 @@ def test_both_syncs_come_before_the_source_is_removed(places: Places, tmp_path: 
     lines = record.read_text("utf-8", "replace").splitlines()
     order = [
         _line(lines, rf"fsync\(\d+<{re.escape(str(places.temporary))}>\)\s+= 0"),
-        _line(lines, rf"rename\w*\(.*{re.escape(str(places.temporary))}.*{re.escape(str(places.final))}.*= 0"),
+        _line(
+            lines, rf"rename\w*\(.*{re.escape(str(places.temporary))}.*{re.escape(str(places.final))}.*= 0"
+        ),
         _line(lines, rf"fsync\(\d+<{re.escape(str(places.final.parent))}>\)\s+= 0"),
         _line(lines, rf"openat\(.*{re.escape(str(places.commit))}.*O_CREAT"),
         _line(lines, rf"unlink\w*\(.*{re.escape(str(places.source))}.*= 0"),
