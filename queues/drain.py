@@ -233,8 +233,13 @@ class Pass:
             await asyncio.wait(set(self.busy), timeout=1)
             if self.process.stopping.is_set():
                 await self._abandon(Why.STOPPING)
-        await self._db(lambda uow: self.record.close(uow, self.counts), default=None)
+        await self._db(self._write_down, default=None)
         return unrung
+
+    async def _write_down(self, uow: UnitOfWork) -> None:
+        if self.counts and self.drain.afterwards:
+            await self.drain.afterwards(uow.sql)
+        await self.record.close(uow, self.counts)
 
     async def _abandon(self, why: str) -> None:
         """A short grace, then cancel; abandoned rows go back at no cost."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-from appliance.core.offload import child as offloaded
-
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
+from appliance.core.offload import child as offloaded
 from appliance.ingest import claims, finishing, scanning, services, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
@@ -55,6 +54,7 @@ async def scan(run: Run) -> None:
             return
         await scanning.mark_root(uow.sql, walking, "ready", None)
         await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
+        await services.close_batches(uow.sql)
         uow.record(FilesFound())
 
 
@@ -78,6 +78,7 @@ FILES = Drain(
     parallel=lambda s: s.decoders + 2,
     keep=days(7),
     blocked=paused,
+    afterwards=services.close_batches,
 )
 
 

@@ -91,6 +91,8 @@ class Drain:
     keep: timedelta | None = None
     blocked: Callable[[], str | None] = _never
     """A reason why nothing may be claimed at this moment (a full disk), or None."""
+    afterwards: Callable[[Connection[Any]], Awaitable[object]] | None = None
+    """What follows from a pass that has ended (a batch may be over now); it may be lost with a worker."""
 
     @property
     def table(self) -> str:

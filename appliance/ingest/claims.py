@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core.columns import ALONE
 from appliance.core.drains import Claimed
-from appliance.ingest.services import close_batches
 
 
 if TYPE_CHECKING:
@@ -65,9 +64,6 @@ ORDER BY taken.id
 async def claim(sql: Connection[Any], worker_id: int, count: int) -> Sequence[Claimed]:
     """Take up to `count` tasks of the batch whose turn it is."""
     rows = await sql.fetch(_CLAIM, worker_id, count)
-    if not rows:
-        # Nothing waits any more: the moment at which batches end.
-        await close_batches(sql)
     return [_claimed(r) for r in rows]
 
 
