@@ -45,7 +45,8 @@ def page(
 ) -> Response[str]:
     """A whole page in the layout."""
     visitor = Visitor.of(request)
-    text = pages.render(template, screen=screen, visitor=visitor, path=request.url.path, **values)
+    values |= {"screen": screen, "visitor": visitor, "path": request.url.path, "status": status}
+    text = pages.render(template, **values)
     return html(text, status=status)
 
 
@@ -74,16 +75,19 @@ def toast(text: str, *, bad: bool = False, status: int = 200) -> Response[str]:
     )
 
 
-def nothing() -> Response[None]:
+def nothing() -> Response[bytes]:
     """Nothing changed: htmx swaps nothing."""
     return Response(
-        None, status_code=204, headers={"Vary": "HX-Request-Type, Cookie", "Cache-Control": "no-store"}
+        b"",
+        media_type="text/plain",
+        status_code=204,
+        headers={"Vary": "HX-Request-Type, Cookie", "Cache-Control": "no-store"},
     )
 
 
 def go(
     path: str, *, request: AnyRequest | None = None, cookies: list[Cookie] | None = None
-) -> Response[None]:
+) -> Response[bytes]:
     """Send the browser elsewhere on this site: 303 for a page, a header for htmx."""
     where = quote(path, safe="/?&=#%._-~:+,")
     if request is not None and wants_fragment(request):
@@ -91,7 +95,11 @@ def go(
     else:
         headers, status = {"Location": where}, 303
     return Response(
-        None, status_code=status, cookies=cookies, headers=headers | {"Cache-Control": "no-store"}
+        b"",
+        media_type="text/plain",
+        status_code=status,
+        cookies=cookies,
+        headers=headers | {"Cache-Control": "no-store"},
     )
 
 
@@ -104,7 +112,7 @@ def kept(request: AnyRequest, response: Response[str], *, seconds: int) -> Respo
         "Vary": "HX-Request-Type, Cookie",
     }
     if mark in request.headers.get("If-None-Match", ""):
-        return Response(None, status_code=304, headers=headers)
+        return Response(b"", media_type="text/plain", status_code=304, headers=headers)
     for name, value in headers.items():
         response.headers[name] = value
     return response

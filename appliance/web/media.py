@@ -255,10 +255,15 @@ class MediaController(Controller):
         facts = await remembered.of(asset_id)
         headers = self._headers(original, facts, download=bool(download))
         if headers["ETag"] in request.headers.get("If-None-Match", ""):
-            return Response(None, status_code=304, headers=headers)
+            return Response(b"", media_type="text/plain", status_code=304, headers=headers)
         part = self._span(request, original.size, headers["ETag"])
         if part is None:
-            return Response(None, status_code=416, headers={"Content-Range": f"bytes */{original.size}"})
+            return Response(
+                b"",
+                media_type="text/plain",
+                status_code=416,
+                headers={"Content-Range": f"bytes */{original.size}"},
+            )
         number = await on_storage(lambda: open_recorded(original))
         headers["Content-Length"] = str(part.end - part.start)
         if part.partial:

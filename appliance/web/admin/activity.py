@@ -6,15 +6,18 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from litestar import Controller, Request, Response, get
+from litestar.params import Parameter
 
 from appliance.core import clock, db, settings
 from appliance.media.reasons import Reason
 from appliance.web import words
 from appliance.web.admin import reads
-from appliance.web.admin.reads import LaneView, RunView
+from appliance.web.admin.reads import RunView
 from appliance.web.hypermedia import Screen, fragment, shell_page, wants_fragment
 from appliance.web.pulse import House, house
+from queues import reads as queue_reads
 from queues.declare import REGISTER
+from queues.reads import LaneView
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -85,7 +88,7 @@ def _result(run: RunView) -> str:
 
 def lane_state(lane: LaneView) -> tuple[str, str]:
     """Shape and word of a lane's state."""
-    if lane.paused_at is not None:
+    if lane.paused:
         return "off", f"Paused by {lane.paused_by}" if lane.paused_by else "Paused"
     if lane.running:
         return "run", "Running"
@@ -96,9 +99,7 @@ def lane_hint(lane: LaneView) -> str:
     """The small word beside the depth."""
     if not lane.depth:
         return "nothing waits"
-    if lane.oldest_at is None:
-        return "wait"
-    return f"oldest {words.duration(clock.now() - lane.oldest_at)}"
+    return "wait" if lane.oldest_s is None else f"oldest {words.duration(lane.oldest_s)}"
 
 
 def advice(reason: str) -> str:
@@ -123,9 +124,11 @@ class ActivityController(Controller):
     path = "/admin/activity"
 
     @get("/")
-    async def show(self, request: AnyRequest, state: str = "") -> Response[Any]:
+    async def show(
+        self, request: AnyRequest, shown: str = Parameter(query="state", default="")
+    ) -> Response[Any]:
         """All of it in a fixed number of statements."""
-        state = state if state in STATES else ""
+        state = shown if shown in STATES else ""
         async with db.unit_of_work() as uow:
             values = await self._values(uow.sql, state)
             if wants_fragment(request):
@@ -133,8 +136,7 @@ class ActivityController(Controller):
             return await shell_page(request, uow.sql, "activity/index.html", SCREEN, **values)
 
     async def _values(self, sql: Any, state: str) -> dict[str, Any]:
-        found, current = house(), settings.current()
-        slots = {lane.name: lane.slots_for(current) for lane in REGISTER.lanes}
+        found = house()
         reasons, away = await reads.reasons(sql), await reads.away(sql)
         failed = sum(r.count for r in reasons)
         return {
@@ -145,7 +147,7 @@ class ActivityController(Controller):
             "state": state,
             "states": STATES,
             "batches": await reads.batches(sql),
-            "lanes": await reads.lanes(sql, REGISTER, slots),
+            "lanes": await queue_reads.lanes(sql, REGISTER, settings.current()),
             "lines": [_line(r) for r in await reads.runs(sql, state=state)],
             "summary": summary(found, failed, len(away)),
             "lane_state": lane_state,

@@ -9,29 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from queues.declare import Register
-from queues.waiting import source
-
 
 if TYPE_CHECKING:
     from asyncpg import Connection
 
 
 RUNS = 200
-COUNT_CAP = 1_000_000
-
-
-class LaneView(msgspec.Struct, frozen=True):
-    """One lane: what waits, what runs, whether it is paused."""
-
-    name: str
-    purpose: str
-    slots: int
-    depth: int
-    oldest_at: datetime | None
-    running: int
-    paused_at: datetime | None
-    paused_by: str | None
 
 
 class BatchView(msgspec.Struct, frozen=True):
@@ -87,46 +70,6 @@ class AwayRoot(msgspec.Struct, frozen=True):
 
     path: bytes
     reason: str | None
-
-
-async def lanes(sql: Connection[Any], register: Register, slots: dict[str, int]) -> list[LaneView]:
-    """All lanes in one statement: one probe of a partial index for each table of waiting rows."""
-    row = await sql.fetchrow(_lanes_sql(register))
-    found: dict[str, Any] = dict(row or {})
-    paused = {r["lane"]: r for r in await sql.fetch("SELECT lane, paused_at, paused_by FROM lane_state")}
-    views = []
-    for number, lane in enumerate(register.lanes):
-        state = paused.get(lane.name)
-        views.append(
-            LaneView(
-                lane.name,
-                lane.purpose,
-                slots[lane.name],
-                found[f"depth_{number}"],
-                found[f"oldest_{number}"],
-                found[f"running_{number}"],
-                state and state["paused_at"],
-                state and state["paused_by"],
-            )
-        )
-    return views
-
-
-def _lanes_sql(register: Register) -> str:
-    columns = []
-    for number, lane in enumerate(register.lanes):
-        sources = {source(t) for t in register.of(lane)}
-        depth = " + ".join(f"(SELECT count(*) FROM {t} WHERE {c})" for t, c, _ in sorted(sources)) or "0"
-        oldest = ", ".join(
-            f"(SELECT queued_at FROM {t} WHERE {c} ORDER BY {o} LIMIT 1)" for t, c, o in sorted(sources)
-        )
-        columns.append(f"({depth})::bigint AS depth_{number}")
-        columns.append(f"least({oldest or 'NULL'})::timestamptz AS oldest_{number}")
-        columns.append(
-            f"(SELECT count(*) FROM task_run WHERE status = 'running' AND lane = '{lane.name}')::int "
-            f"AS running_{number}"
-        )
-    return "SELECT " + ",\n".join(columns)
 
 
 async def batches(sql: Connection[Any]) -> list[BatchView]:
