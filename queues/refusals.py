@@ -36,7 +36,7 @@ def check_lane(lane: Lane, lanes: Mapping[str, Lane], groups: Sequence[str]) -> 
 
 def check_task(task: Task, lanes: Mapping[str, Lane], tasks: Mapping[str, Task]) -> None:
     """Refuse a task that could get stuck, be forgotten or never start."""
-    if lanes.get(getattr(task.lane, "name", "")) is not task.lane:
+    if not any(task.lane is lane for lane in lanes.values()):
         raise DeclarationRefused(f"{task.name}: its lane is not in the register")
     if task.name in tasks:
         raise DeclarationRefused(f"{task.name}: the name is taken")
