@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
-from appliance.core.offload import child as offloaded
+from appliance.core.offload import child, python
 from appliance.ingest import claims, finishing, scanning, services, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
@@ -38,8 +37,7 @@ async def scan(run: Run) -> None:
     async with db.unit_of_work() as uow:
         walking = await scanning.load(uow.sql, run.row, run.claim)
     argument = walk.arguments(walking.root, walking.under, walking.after, [str(settings.current().data)])
-    argv = [sys.executable, "-P", "-m", "appliance.ingest.walk", argument]
-    async with offloaded(argv, limit=minutes(60)) as process:
+    async with child(python("appliance.ingest.walk", argument), limit=minutes(60)) as process:
         stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
         try:
             complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
@@ -86,8 +84,8 @@ FILES = Drain(
 async def import_files(claimed: Claimed) -> str:
     """Read, hash, decode and draw the files that scans found."""
     try:
-        async with pool().child(fresh=claimed.alone) as child:
-            return await Import(settings.current(), db.current(), claimed).run(child)
+        async with pool().child(fresh=claimed.alone) as decoder:
+            return await Import(settings.current(), db.current(), claimed).run(decoder)
     except TakenOver:
         return "taken_over"
     except DecoderUnavailable as error:

@@ -13,6 +13,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from appliance.core.paths import PROJECT
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line that runs a module of this program, wherever the caller stands."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
 
 _PR_SET_PDEATHSIG = 1
 _TAIL_LINES = 50
@@ -69,7 +76,7 @@ async def child(
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
         pass_fds=tuple(pass_fds),
-        env=env,
+        env=os.environ | {"PYTHONPATH": str(PROJECT)} if env is None else env,
         cwd=cwd,
         limit=_LINE_LIMIT,
         preexec_fn=_die_with_parent(os.getpid()),
