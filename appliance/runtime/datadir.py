@@ -51,21 +51,25 @@ def examine(home: Home, account: Account | None) -> Instance | None:
         return None
     if not home.data.is_dir():
         raise DataRefused(f"{home.data} is not a directory", "Name another one with --data.")
+    known = identity(home) if _is_known(home) else None
+    if known is None and _is_handed_over(home.data, account):
+        _must_be_creatable(home.data, account)
+        return None
     if not _as(account, lambda: os.access(home.data, os.R_OK | os.W_OK | os.X_OK)):
         raise DataRefused(
             f"{home.data} is not writable for {_name(account)}",
             "Change its owner, or name another with --data.",
         )
-    if not _as(account, home.instance.exists):
-        _must_be_empty(home.data)
-        return None
-    return identity(home)
+    return known
 
 
 def occupy(home: Home, account: Account | None) -> int:
     """Create what is missing and take the lock; the open file is the lock."""
     if not home.data.exists():
-        _create(home.data, account)
+        _create(home.data)
+    if account is not None and _is_handed_over(home.data, account):
+        os.chown(home.data, account.uid, account.gid)
+        home.data.chmod(0o700)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(home.lock, flags, 0o600)
     if account is not None:
@@ -123,13 +127,25 @@ def identity(home: Home) -> Instance:
     return Instance(**{"made_at": "", **known})
 
 
-def _must_be_empty(data: Path) -> None:
-    strange = sorted(path.name for path in data.iterdir() if path.name not in HARMLESS)
+def _is_known(home: Home) -> bool:
+    """Whether it carries an identity; without one it must be empty."""
+    try:
+        if home.instance.exists():
+            return True
+        strange = sorted(path.name for path in home.data.iterdir() if path.name not in HARMLESS)
+    except PermissionError:
+        return False
     if strange:
         raise DataRefused(
-            f"{data} is not Vitrine's: it holds {strange[0]!r} and no instance.json",
+            f"{home.data} is not Vitrine's: it holds {strange[0]!r} and no instance.json",
             "Name an empty or a new directory with --data.",
         )
+    return False
+
+
+def _is_handed_over(data: Path, account: Account | None) -> bool:
+    """Root's own directory that it names for the first time (a fresh volume) becomes the account's."""
+    return account is not None and data.stat().st_uid == 0 and not (data / "instance.json").exists()
 
 
 def _must_be_creatable(data: Path, account: Account | None) -> None:
@@ -143,7 +159,7 @@ def _must_be_creatable(data: Path, account: Account | None) -> None:
         )
 
 
-def _create(data: Path, account: Account | None) -> None:
+def _create(data: Path) -> None:
     missing = [folder for folder in (data, *data.parents) if not folder.exists()]
     try:
         for folder in reversed(missing):
@@ -152,8 +168,6 @@ def _create(data: Path, account: Account | None) -> None:
         raise DataRefused(
             f"{data} cannot be created: {error.strerror}", "Name another with --data."
         ) from None
-    if account is not None:
-        os.chown(data, account.uid, account.gid)
 
 
 def _not_locked(home: Home, error: OSError) -> VitrineError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,11 +28,21 @@ CONTACT_EVERY = 1.0
 
 
 def run(
-    settings: Settings, compose: Callable[[], Factories], *, folders: list[bytes], pages: bool = True
+    settings: Settings,
+    compose: Callable[[], Factories],
+    *,
+    folders: list[bytes],
+    pages: bool = True,
+    guardian: int | None = None,
 ) -> int:
-    """Bring the instance up, keep it alive, and end it in order; the exit status."""
+    """Bring the instance up, keep it alive, and end it in order; the exit status.
+
+    Without pages it stands only for a `guardian`, with whose process it ends.
+    """
     begun = time.monotonic()
     ground = prepare(settings, pages=pages)
+    if guardian is not None:
+        privileges.die_with_parent(signal.SIGTERM, guardian)
     supervisor = Supervisor(ground.settings, partial(prepare_question, ground, os.getpid()))
     supervisor.wishes.listen()
     try:

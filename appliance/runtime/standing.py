@@ -44,7 +44,8 @@ def standing(settings: Settings, compose: Callable[[], Factories]) -> Iterator[S
     if there := running(settings):
         yield there
         return
-    pid = forked.fork(lambda: _serve(settings, compose), _apart)
+    guardian = os.getpid()
+    pid = forked.fork(lambda: _serve(settings, compose, guardian), _apart)
     try:
         yield _until_ready(settings, pid)
     finally:
@@ -53,9 +54,9 @@ def standing(settings: Settings, compose: Callable[[], Factories]) -> Iterator[S
             os.waitpid(pid, 0)
 
 
-def _serve(settings: Settings, compose: Callable[[], Factories]) -> None:
+def _serve(settings: Settings, compose: Callable[[], Factories], guardian: int) -> None:
     try:
-        launch.run(settings, compose, folders=[], pages=False)
+        launch.run(settings, compose, folders=[], pages=False, guardian=guardian)
     except VitrineError as refusal:
         complain(refusal.line())
         raise SystemExit(1) from None
