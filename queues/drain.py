@@ -20,6 +20,8 @@ from queues.waiting import paused_lanes
 
 
 T = TypeVar("T")
+PAUSE_S = 0.5
+"""How long a place rests after its row was interrupted."""
 _NONE: list[str] = []
 _NOTHING: Sequence[Claimed] = ()
 
@@ -194,10 +196,11 @@ class Pass:
             async with asyncio.timeout(limit) as timer:
                 return await self.task.body(item) or "done"
         except Delivered as death:
-            detail = death.detail
-            return await self._db(lambda uow: held.delivered(uow.sql, self.drain, item, detail), default=None)
+            return await self._delivered(item, death.detail)
         except Interrupted:
-            return await self._back([item], interrupted=False)
+            # Whatever is missing now will be missing for the next row as well.
+            await asyncio.sleep(PAUSE_S)
+            return await self._again([item], interrupted=False)
         except Exception as error:  # noqa: BLE001 - the queues' edge: every error becomes a state of the row
             if timer.expired():
                 return await self._fail(item, TIMEOUT, f"took longer than {limit:g} s")
@@ -206,9 +209,20 @@ class Pass:
     async def _blame(self, item: Claimed, error: Exception) -> str | None:
         # An outage is not the row's fault. One that always meets the row alone is.
         if is_outage(error) and not item.alone:
-            return await self._back([item], interrupted=True)
+            return await self._again([item], interrupted=True)
         log.get().error("item failed unexpectedly", item=item.id, error=describe(error), exc_info=error)
         return await self._fail(item, UNEXPECTED, describe(error))
+
+    async def _delivered(self, item: Claimed, detail: str) -> str | None:
+        outcome = await self._db(lambda uow: held.delivered(uow.sql, self.drain, item, detail), default=None)
+        self.ring()
+        return outcome
+
+    async def _again(self, items: Sequence[Claimed], *, interrupted: bool) -> str | None:
+        """Give rows back that this very pass may take again."""
+        await self._back(items, interrupted=interrupted)
+        self.ring()
+        return None
 
     async def _fail(self, item: Claimed, reason: str, detail: str) -> str | None:
         ours = await self._db(lambda uow: self.drain.fail(uow.sql, item, reason, detail), default=False)

@@ -158,7 +158,7 @@ def _run(register: Register, row: Any) -> RunView:
         queued_at=row["queued_at"],
         started_at=row["claimed_at"],
         finished_at=row["finished_at"],
-        counts=msgspec.json.decode(row["counts"], type=dict[str, int]),
+        counts=dict(row["counts"]),
         error=row["error"],
         asked_by=row["asked_by"],
         cancelling=row["cancel_asked_at"] is not None and row["status"] == "running",
