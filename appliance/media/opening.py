@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 
 from PIL import Image, UnidentifiedImageError
@@ -17,17 +18,17 @@ from appliance.media.reasons import MediaFailure, Reason
 
 # Only the plugin that belongs to the sniffed content may look at a file; Pillow would otherwise offer
 # it to EPS (Ghostscript) and a dozen others.
-_PLUGINS: dict[str, tuple[str, ...]] = {
-    "jpeg": ("JPEG", "MPO"),
-    "png": ("PNG",),
-    "gif": ("GIF",),
-    "webp": ("WEBP",),
-    "avif": ("AVIF",),
-    "heif": ("HEIF",),
-    "jxl": ("JXL",),
-    "tiff": ("TIFF",),
-    "bmp": ("BMP",),
-    "jpeg2000": ("JPEG2000",),
+_PLUGINS: dict[str, str] = {
+    "jpeg": "JPEG",
+    "png": "PNG",
+    "gif": "GIF",
+    "webp": "WEBP",
+    "avif": "AVIF",
+    "heif": "HEIF",
+    "jxl": "JXL",
+    "tiff": "TIFF",
+    "bmp": "BMP",
+    "jpeg2000": "JPEG2000",
 }
 
 
@@ -49,7 +50,7 @@ def open_picture(source: Source, limits: Limits) -> Image.Image:
     _check_announced(source, limits)
     _plugin(format_)
     try:
-        image = Image.open(source.file(), formats=_PLUGINS[format_])
+        image = Image.open(source.file(), formats=[_PLUGINS[format_]])
     except UnidentifiedImageError as error:
         raise _unidentified(source) from error
     check_pixels(image.size, limits)
@@ -59,13 +60,12 @@ def open_picture(source: Source, limits: Limits) -> Image.Image:
 def _unidentified(source: Source) -> MediaFailure:
     """Ask the plugin itself why it refused, because Pillow's open() swallows its words."""
     name = source.sniffed.name
-    for plugin in _PLUGINS[source.sniffed.format]:
-        try:
-            Image.OPEN[plugin][0](source.file(), b"")
-        except Exception as error:  # noqa: BLE001
-            # Any error is the answer here.
-            if any(words in str(error).lower() for words in _LAYOUTS):
-                return MediaFailure(Reason.UNSUPPORTED, f"{name}: {error}")
+    try:
+        Image.OPEN[_PLUGINS[source.sniffed.format]][0](source.file(), b"")
+    except Exception as error:  # noqa: BLE001
+        # Any error is the answer here.
+        if any(words in str(error).lower() for words in _LAYOUTS):
+            return MediaFailure(Reason.UNSUPPORTED, f"{name}: {error}")
     return MediaFailure(Reason.TRUNCATED if is_short(source) else Reason.CORRUPT, f"not a readable {name}")
 
 
@@ -133,13 +133,26 @@ def _jxl() -> ModuleType:
 
 def is_short(source: Source) -> bool:
     """Tell from the container alone whether the end of a picture is missing."""
-    match source.sniffed.format:
-        case "jpeg":
-            return b"\xff\xd9" not in source.tail(64 * 1024)
-        case "png":
-            return b"IEND" not in source.tail(4096)
-        case "webp":
-            return int.from_bytes(source.head()[4:8], "little") + 8 > source.size + 1
-        case "avif" | "heif":
-            return bmff.overrun(source.file(), source.size)
-    return False
+    look = _ENDS.get(source.sniffed.format)
+    return look is not None and look(source)
+
+
+def _tiff_is_short(source: Source) -> bool:
+    # Most writers put the directory behind the pixels.
+    head = source.head()
+    return int.from_bytes(head[4:8], "little" if head[:2] == b"II" else "big") >= source.size
+
+
+def _boxes_are_short(source: Source) -> bool:
+    return bmff.overrun(source.file(), source.size)
+
+
+_ENDS: dict[str, Callable[[Source], bool]] = {
+    "jpeg": lambda source: b"\xff\xd9" not in source.tail(64 * 1024),
+    "png": lambda source: b"IEND" not in source.tail(4096),
+    "webp": lambda source: int.from_bytes(source.head()[4:8], "little") + 8 > source.size + 1,
+    "bmp": lambda source: int.from_bytes(source.head()[2:6], "little") > source.size,
+    "avif": _boxes_are_short,
+    "heif": _boxes_are_short,
+    "tiff": _tiff_is_short,
+}

@@ -14,6 +14,9 @@ from appliance.media.reading import Source
 # Browsers show a frame that asks for no time at all for a tenth of a second.
 ZERO_MEANS_MS = 100.0
 
+# Decoders skip stray bytes between the blocks of a GIF; more than this is not a GIF any more.
+_MAX_GARBAGE = 1 << 16
+
 
 class Timing(msgspec.Struct, frozen=True):
     """How many frames there are, how long they last together, and whether the end is missing."""
@@ -55,8 +58,8 @@ def _gif(data: BinaryIO, limit: int) -> Timing:
 def _gif_frames(data: BinaryIO) -> Iterator[float]:
     flags = _need(data, 13)[10]
     _skip_colours(data, flags)
-    delay = 0.0
-    while True:
+    delay, garbage = 0.0, 0
+    while garbage < _MAX_GARBAGE:
         kind = data.read(1)
         if kind == b"!":
             delay = _gif_extension(data, delay)
@@ -69,6 +72,9 @@ def _gif_frames(data: BinaryIO) -> Iterator[float]:
         elif kind in (b"", b";"):
             # Many writers leave the trailer out; nothing is missing then.
             return
+        else:
+            garbage += 1
+    raise EOFError
 
 
 def _gif_extension(data: BinaryIO, delay: float) -> float:

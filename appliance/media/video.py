@@ -30,6 +30,10 @@ _WALK_S = 20.0
 _TAIL_S = 1.0
 _TAIL_SHARE = 0.03
 
+_UNTAGGED = 2
+# The transfer curves of HDR10 and HLG; their posters look pale, and the facts say why.
+_HDR = (16, 18)
+
 
 class _Length(msgspec.Struct):
     seconds: float | None
@@ -43,7 +47,9 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
         with _opened(source) as container:
             return _decode(source, container, wanted, limits)
     except av.error.FFmpegError as error:
-        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+        unknown = isinstance(error, av.error.PatchWelcomeError | av.error.DecoderNotFoundError)
+        reason = Reason.UNSUPPORTED if unknown else Reason.CORRUPT
+        raise MediaFailure(reason, f"{type(error).__name__}: {error.strerror}") from error
 
 
 def _opened(source: Source) -> Any:
@@ -78,7 +84,7 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
         dominant=pictures.dominant(picture),
         flags=["truncated"] if length.truncated else [],
         notes=notes,
-        facts=_facts(container, stream),
+        facts=_facts(container, stream) | ({"hdr": True} if frame.color_trc in _HDR else {}),
         renditions=made,
         rendition_errors=errors,
     )
@@ -86,11 +92,16 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
 
 def _picture_stream(container: Any) -> Any:
     """Return the moving stream; the cover of a music file is none."""
+    if not container.streams:
+        raise MediaFailure(Reason.CORRUPT, "it holds no streams")
     covers = av.stream.Disposition.attached_pic
-    found = [stream for stream in container.streams.video if not stream.disposition & covers]
-    if not found:
+    moving = [stream for stream in container.streams.video if not stream.disposition & covers]
+    if not moving:
         raise MediaFailure(Reason.NO_VIDEO_STREAM, f"{len(container.streams)} streams, none with video")
-    stream = max(found, key=lambda stream: stream.codec_context.width * stream.codec_context.height)
+    known = [stream for stream in moving if stream.codec_context is not None]
+    if not known:
+        raise MediaFailure(Reason.UNSUPPORTED, "the video is in a format that no decoder knows")
+    stream = max(known, key=lambda stream: stream.codec_context.width * stream.codec_context.height)
     if stream.codec_context.width <= 0 or stream.codec_context.height <= 0:
         raise MediaFailure(Reason.CORRUPT, "the video stream has no size")
     # One thread: the pool already uses every core, and frame threads keep several frames in memory.
@@ -200,7 +211,11 @@ def _displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]
 
 def _picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
     flat = (target[1], target[0]) if turn % 180 else target
-    small = frame.reformat(width=flat[0], height=flat[1], format="rgb24", interpolation="AREA").to_image()
+    # Untagged video of at least 720 lines is BT.709 for every player, but not for swscale.
+    space = "ITU709" if frame.colorspace == _UNTAGGED and frame.height >= 720 else None
+    small = frame.reformat(
+        width=flat[0], height=flat[1], format="rgb24", interpolation="AREA", src_colorspace=space
+    ).to_image()
     return small.rotate(turn, expand=True) if turn % 360 else small  # type: ignore[no-any-return]
 
 

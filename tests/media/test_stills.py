@@ -79,7 +79,7 @@ async def test_a8_half_a_jpeg_is_truncated(refuse: Refuse) -> None:
     assert failure.reason is Reason.TRUNCATED
 
 
-@pytest.mark.parametrize("format_", ["PNG", "WEBP", "AVIF", "HEIF", "JPEG2000"])
+@pytest.mark.parametrize("format_", ["PNG", "WEBP", "AVIF", "HEIF", "BMP", "TIFF", "JPEG2000"])
 async def test_half_a_picture_of_any_format_fails_with_a_class(refuse: Refuse, format_: str) -> None:
     data = make.saved(Image.effect_noise((300, 300), 60).convert("RGB"), format_)
     failure = await refuse(data[: len(data) // 2])
