@@ -39,12 +39,12 @@
     holder.innerHTML = await answer.text();
     return holder.content;
   };
-  // Engines without scroll anchoring get the same by hand: what is on screen stays where it is.
+  // What is on screen stays where it is. By hand, since engines anchor differently or not at all.
   const steady = (change) => {
-    if (CSS.supports("overflow-anchor", "auto")) return change();
     const fixed = topTile(), before = fixed?.getBoundingClientRect().top;
     change();
-    if (fixed) scrollBy(0, fixed.getBoundingClientRect().top - before);
+    const moved = fixed?.isConnected ? fixed.getBoundingClientRect().top - before : 0;
+    if (moved) scrollBy({ top: moved, behavior: "instant" });
   };
   const load = async (pager) => {
     if (pager.dataset.busy) return;

@@ -91,13 +91,14 @@ async def _insert(
 ) -> list[int]:
     async with db.unit_of_work() as uow:
         root_id = await uow.sql.fetchval(
-            "INSERT INTO root (path, mode) VALUES ($1, 'in_place') ON CONFLICT (path) DO UPDATE SET mode = 'in_place' "
-            "RETURNING id",
+            "INSERT INTO root (path, mode) VALUES ($1, 'in_place') "
+            "ON CONFLICT (path) DO UPDATE SET mode = 'in_place' RETURNING id",
             str(root).encode(),
         )
         ids = await uow.sql.fetch(
             """
-            INSERT INTO asset (kind, sha256, size, mime, width, height, date_source, taken_at, effective_at, dominant)
+            INSERT INTO asset (kind, sha256, size, mime, width, height, date_source, taken_at, effective_at,
+                               dominant)
             SELECT 'still', s, n, 'image/jpeg', w, h, 'exif', at, at, (n % 216)::int
             FROM unnest($1::bytea[], $2::bigint[], $3::int[], $4::int[], $5::timestamp[]) AS t(s, n, w, h, at)
             RETURNING id
@@ -122,7 +123,8 @@ async def _insert(
             )
         await uow.sql.execute(
             "INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns) "
-            "SELECT i, $2, p, n, m FROM unnest($1::bigint[], $3::bytea[], $4::bigint[], $5::bigint[]) AS t(i, p, n, m)",
+            "SELECT i, $2, p, n, m "
+            "FROM unnest($1::bigint[], $3::bytea[], $4::bigint[], $5::bigint[]) AS t(i, p, n, m)",
             found,
             root_id,
             [f"{r[0]}.jpg".encode() for r in rows],

@@ -1,0 +1,75 @@
+"""The address is the position: whoever comes back stands before the same picture."""
+
+from __future__ import annotations
+
+from playwright.async_api import Browser
+
+from appliance.core.db import Database
+from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
+from tests.seed import seed
+
+
+WITHIN = 8.0
+
+
+async def _scroll(made: Visit, pixels: int) -> None:
+    await made.page.mouse.move(700, 500)
+    for _ in range(pixels // 600):
+        await made.page.mouse.wheel(0, 600)
+        await made.page.wait_for_timeout(40)
+    await made.until("location.search.startsWith('?at=')")
+    await made.page.wait_for_timeout(400)
+
+
+async def test_back_lands_on_the_same_tile_also_after_a_reload(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 1200)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.click("button[aria-label='Account and theme']")
+    await made.page.click("text=Sign out")
+    await made.page.fill("#name", NAME)
+    await made.page.fill("#password", PASSWORD)
+    await made.page.click("button[type=submit]")
+    await made.page.wait_for_url(f"{site.url}/")
+
+    await _scroll(made, 9000)
+    chosen = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
+    )
+    before = await made.top_of(f"#{chosen}")
+    await made.page.click(f"#{chosen}")
+    await made.page.wait_for_url(f"{site.url}/asset/*")
+    await made.page.go_back()
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.page.wait_for_timeout(300)
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+
+    await made.page.reload()
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.page.wait_for_timeout(300)
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    assert await made.troubles() == []
+
+
+async def test_the_arrow_on_an_asset_leads_back_to_its_place(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 600)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await _scroll(made, 4800)
+    chosen = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 300).id"
+    )
+    await made.page.click(f"#{chosen}")
+    await made.page.wait_for_url(f"{site.url}/asset/*")
+    await made.page.keyboard.press("ArrowRight")
+    await made.until(f"!location.pathname.endsWith('/{chosen[1:]}')")
+    following = (await made.page.evaluate("location.pathname")).rpartition("/")[2]
+    await made.page.keyboard.press("Escape")
+    await made.until(f"document.getElementById('a{following}') !== null")
+    await made.page.wait_for_timeout(200)
+    assert 0 <= await made.top_of(f"#a{following}") < 900
+    assert await made.troubles() == []
