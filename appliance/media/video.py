@@ -182,11 +182,15 @@ def _poster(container: Any, stream: Any, length: _Length) -> tuple[Any, int]:
         for frame in _frames_from(container, stream, share * (length.seconds or 0.0)):
             if fallback is None:
                 fallback = frame
-            if not pictures.is_flat(frame.reformat(width=64, height=64, format="rgb24").to_image()):
+            if not frame.is_corrupt and not _is_flat(frame):
                 return frame, int(frame.rotation)
     if fallback is None:
         raise MediaFailure(Reason.CORRUPT, "no frame could be decoded")
     return fallback, int(fallback.rotation)
+
+
+def _is_flat(frame: Any) -> bool:
+    return pictures.is_flat(frame.reformat(width=64, height=64, format="rgb24").to_image())
 
 
 def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
