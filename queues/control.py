@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appliance.core import db
+from appliance.core import db, log
 from appliance.core.errors import Conflict, NotFound
 from appliance.core.settings import Settings
 from queues.clock import queue
@@ -76,8 +76,10 @@ async def resume(bell: Doorbell, lane: str) -> None:
 
 async def pause_by_environment(settings: Settings, register: Register) -> None:
     """Make the lanes of VITRINE_PAUSE start paused, and those that it no longer names go on."""
-    for lane in settings.pause:
-        _known(register, lane)
+    known = {lane.name for lane in register.lanes}
+    for lane in set(settings.pause) - known:
+        # A slip in the environment must not keep the other lanes from working.
+        log.get().error("unknown lane in VITRINE_PAUSE", lane=lane, lanes=sorted(known))
     async with db.unit_of_work() as uow:
         await uow.sql.execute(
             "DELETE FROM lane_state WHERE paused_by = $1 AND NOT (lane = ANY($2::text[]))",
@@ -89,7 +91,7 @@ async def pause_by_environment(settings: Settings, register: Register) -> None:
             " SELECT lane, now(), $1 FROM unnest($2::text[]) lane"
             " ON CONFLICT (lane) DO NOTHING",
             BY_ENVIRONMENT,
-            list(settings.pause),
+            [p for p in settings.pause if p in known],
         )
 
 

@@ -123,6 +123,12 @@ async def test_lanes_of_the_environment_start_paused_and_go_on_without_it(
     assert left == []
 
 
-async def test_an_unknown_lane_is_refused_by_name(store: Database, quick: Settings) -> None:
+async def test_an_unknown_lane_in_the_environment_does_not_stop_the_others(
+    store: Database, quick: Settings
+) -> None:
+    await control.pause_by_environment(quick.with_(pause=("moon", "yard")), Yard().register)
+
+    async with store.unit_of_work() as uow:
+        assert [r[0] for r in await uow.sql.fetch("SELECT lane FROM lane_state")] == ["yard"]
     with pytest.raises(NotFound, match="moon"):
-        await control.pause_by_environment(quick.with_(pause=("moon",)), Yard().register)
+        await control.pause(Yard().register, "moon", by="mara")

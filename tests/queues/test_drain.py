@@ -185,7 +185,7 @@ async def test_a_blocked_drain_claims_nothing(store: Database, make_process: Any
 async def test_an_interrupted_row_goes_back_uncounted(store: Database, make_process: Any) -> None:
     yard = Yard(parallel=1)
     yard.raises = Interrupted()
-    process, drain = await runner(make_process, yard)
+    _process, drain = await runner(make_process, yard)
     await add(store, 1)
     working = asyncio.create_task(drain.wake())
     await until(lambda: len(yard.seen) >= 3, "taken again")
@@ -317,7 +317,7 @@ async def test_pausing_a_lane_stops_its_drain_within_seconds(store: Database, se
 
 async def test_rows_of_a_claim_whose_answer_was_lost_are_released(store: Database, make_process: Any) -> None:
     yard = Yard()
-    process, drain = await runner(make_process, yard)
+    _process, drain = await runner(make_process, yard)
     await add(store, 3)
     real, calls = yard.drain.claim, 0
 
