@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 from dataclasses import dataclass
 from typing import Protocol
 
 from appliance.core import clock
 from appliance.core.db import Database
-from appliance.core.drains import Claimed
+from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.ingest import finishing
 from appliance.ingest.claims import Waiting
@@ -26,6 +28,12 @@ MEDIA_NAMES = frozenset(
     b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
 )
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
+
+
+MIB = 1024 * 1024
+# Room that servers and renditions need at any moment, also where the floor was set to nothing.
+SCANT = 16 * MIB
+FULL_DISK_PAUSE_S = 2.0
 
 
 class Reader(Protocol):
@@ -68,12 +76,20 @@ class Import:
     async def run(self, child: Reader) -> str:
         """Import the file; the answer is its outcome."""
         try:
-            outcome = await self._run(child)
+            return await self._attempt(child)
+        except MediaFailure as failure:
+            if not await self._has_room_again(failure):
+                return await self._fail(failure.reason, failure.detail)
+        try:
+            return await self._attempt(child)
         except MediaFailure as failure:
             return await self._fail(failure.reason, failure.detail)
+
+    async def _attempt(self, child: Reader) -> str:
+        try:
+            return await self._run(child)
         finally:
             self._forget_temporary()
-        return outcome
 
     async def _run(self, child: Reader) -> str:
         read = await child.read(
@@ -87,6 +103,7 @@ class Import:
         if known is not None:
             return await self._known(child, read, known)
         decoded = await child.decode(self._wanted(read))
+        self._refuse_half_drawn(decoded)
         self.progress.decoded = True
         stored = await self._store(child, read)
         asset_id = await self._imported(read, decoded, stored)
@@ -142,7 +159,7 @@ class Import:
         if self.mode is Mode.IN_PLACE:
             return Stored(self.waiting.root_id, self.waiting.path, read.size, read.mtime_ns)
         # Named by content alone, so that the same bytes under two names are one file.
-        final = self.settings.home.original(read.sha256, f".{read.sniffed.format}")
+        final = self.settings.home.original(read.sha256, f".{read.sniffed.extension}")
         await child.place(self.temporary, os.fsencode(final))
         relative = os.fsencode(final.relative_to(self.settings.home.originals))
         return Stored(None, relative, read.size, read.mtime_ns)
@@ -177,6 +194,27 @@ class Import:
                 decoded=self.progress.decoded,
             )
         return "skipped" if skipped else "failed"
+
+    def _refuse_half_drawn(self, decoded: Decoded) -> None:
+        """A picture that found no room is drawn when there is some; every other failure stays its own."""
+        for _name, reason, detail in decoded.rendition_errors:
+            if reason is Reason.NO_SPACE:
+                raise MediaFailure(reason, detail)
+
+    async def _has_room_again(self, failure: MediaFailure) -> bool:
+        """A disk that is full is no file's fault: the file goes back and waits until imports go on.
+
+        One file that does not fit beside what must stay free would wait for ever, and fails instead.
+        """
+        if failure.reason is not Reason.NO_SPACE:
+            return False
+        floor = max(SCANT, self.settings.disk_floor_mb * MIB)
+        free = shutil.disk_usage(self.settings.home.data).free
+        if free < floor:
+            # Until the supervisor has seen the disk, this file would come back at once.
+            await asyncio.sleep(FULL_DISK_PAUSE_S)
+            raise Interrupted from failure
+        return free >= floor + self.waiting.size
 
     def _forget_temporary(self) -> None:
         try:
