@@ -35,15 +35,20 @@ def main(arguments: list[str] | None = None) -> int:
 def compose() -> Factories:
     """Import everything, once, before the forks: the children share the memory."""
     # Here, since they take a second that only some verbs need, and while the servers start.
+    from appliance.cli import opening  # noqa: PLC0415
+    from appliance.web import app  # noqa: PLC0415
+    from queues import declare  # noqa: PLC0415
     from queues.worker import run_group, settle, settle_host  # noqa: PLC0415
 
-    from appliance.cli import opening  # noqa: PLC0415
-    from appliance.web.app import serve  # noqa: PLC0415
+    def preload() -> None:
+        declare.load()
+        app.preload()
 
     return Factories(
+        preload=preload,
         first_contact=opening.first_contact,
         migrate=opening.migrate,
-        web=serve,
+        web=app.serve,
         group=run_group,
         settle=settle,
         settle_host=settle_host,

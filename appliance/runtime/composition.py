@@ -21,6 +21,8 @@ class Factories:
 
     first_contact: Callable[[Settings], dict[str, Any]]
     """Looks at the database: {state, current, code}; changes nothing but the setup code."""
+    preload: Callable[[], None]
+    """Reads what all children share (tasks, templates), before the forks."""
     migrate: Callable[[Settings], None]
     web: Callable[[Settings, list[socket.socket]], None]
     group: Callable[[Settings, str], None]

@@ -98,7 +98,10 @@ class Supervisor:
 
     def ask(self, work: Callable[[], Any], *, limit: float = ANSWER_LIMIT) -> Any:
         """Have a short child do it; what it refuses is raised here."""
-        question = self._begin(work)
+        return self.answer(self.begin(work), limit=limit)
+
+    def answer(self, question: Question, *, limit: float = ANSWER_LIMIT) -> Any:
+        """Wait for what a short child has to say."""
         deadline = time.monotonic() + limit
         while not question.done:
             self.pump(0.5)
@@ -152,7 +155,8 @@ class Supervisor:
         for name in (STATE, FILE):
             (self.settings.home.run / name).unlink(missing_ok=True)
 
-    def _begin(self, work: Callable[[], Any]) -> Question:
+    def begin(self, work: Callable[[], Any]) -> Question:
+        """Start a short child; its answer is collected later."""
         question = forked.ask(work, self._prepare)
         self._questions[question.pid] = question
         return question
@@ -204,7 +208,7 @@ class Supervisor:
                 self._settle_due = time.monotonic() + SETTLE_AGAIN
         if self._unsettled and self.on_settle and time.monotonic() >= self._settle_due:
             who = self._unsettled.pop(0)
-            self._settling = (self._begin(partial(self.on_settle, *who)), who)
+            self._settling = (self.begin(partial(self.on_settle, *who)), who)
 
     def _pause(self) -> float:
         now = time.monotonic()

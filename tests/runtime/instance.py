@@ -103,6 +103,7 @@ def main() -> int:
 def compose() -> Factories:
     return Factories(
         first_contact=first_contact,
+        preload=lambda: None,
         migrate=migrate,
         web=serve,
         group=work,
