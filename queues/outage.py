@@ -26,6 +26,8 @@ _LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    # The server waits for room on its disk as well; no statement was wrong.
+    asyncpg.DiskFullError,
 )
 _RETRY = 0.5
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import shutil
 from dataclasses import dataclass
 from typing import Protocol
 
-from appliance.core import clock
+from appliance.core import clock, room
 from appliance.core.db import Database
-from appliance.core.drains import Claimed, Interrupted
+from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
 from appliance.ingest import finishing
 from appliance.ingest.claims import Waiting
@@ -28,12 +26,6 @@ MEDIA_NAMES = frozenset(
     b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
 )
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
-
-
-MIB = 1024 * 1024
-# Room that servers and renditions need at any moment, also where the floor was set to nothing.
-SCANT = 16 * MIB
-FULL_DISK_PAUSE_S = 2.0
 
 
 class Reader(Protocol):
@@ -208,13 +200,7 @@ class Import:
         """
         if failure.reason is not Reason.NO_SPACE:
             return False
-        floor = max(SCANT, self.settings.disk_floor_mb * MIB)
-        free = shutil.disk_usage(self.settings.home.data).free
-        if free < floor:
-            # Until the supervisor has seen the disk, this file would come back at once.
-            await asyncio.sleep(FULL_DISK_PAUSE_S)
-            raise Interrupted from failure
-        return free >= floor + self.waiting.size
+        return await room.wait_on_full_disk(self.settings) >= self.waiting.size
 
     def _forget_temporary(self) -> None:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from appliance.core import room
 from appliance.core.columns import ALONE
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
@@ -103,6 +104,8 @@ async def render(settings: Settings, database: Database, claimed: Claimed, child
     except NoFile as error:
         return await _failed(database, claimed, Reason.VANISHED, error.title)
     except MediaFailure as failure:
+        if failure.reason is Reason.NO_SPACE:
+            await room.wait_on_full_disk(settings)
         return await _failed(database, claimed, failure.reason, failure.detail)
     return await _complete(database, claimed, made)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,24 @@ async def test_a40_asset_whose_picture_cannot_be_drawn_is_listed_with_the_reason
     failed = await ingest.rows("SELECT name, reason FROM rendition WHERE status = 'failed' ORDER BY name")
     assert [r["name"] for r in failed] == ["grid-240", "grid-480"]
     assert all(r["reason"] for r in failed)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small disk can only be mounted by root")
+async def test_file_that_does_not_fit_fails_only_where_the_disk_has_room(
+    ingest: Ingest, folder: Path
+) -> None:
+    tmp = ingest.settings.home.tmp
+    put(folder, "a.jpg", jpeg(1, size=(2000, 1500)))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "vitrine", tmp], check=True)
+    try:
+        # The data directory itself has room: only this file finds none, and waiting would not help.
+        batch = await ingest.scan(folder, Mode.COPY)
+    finally:
+        subprocess.run(["umount", tmp], check=True)
+
+    assert batch.failed == 1
+    failed = await ingest.rows("SELECT reason FROM root_entry")
+    assert [r["reason"] for r in failed] == ["no_space"]
 
 
 async def test_folder_that_contains_a_root_is_refused_by_name(ingest: Ingest, folder: Path) -> None:
