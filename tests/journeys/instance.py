@@ -64,7 +64,7 @@ class Instance:
             self.until_ready()
         return self
 
-    def launch(self, arguments: list[str]) -> subprocess.Popen[bytes]:
+    def launch(self, arguments: list[str], **environ: str) -> subprocess.Popen[bytes]:
         """Start any verb on this data directory; its output goes to the log."""
         with self.log.open("ab") as log:
             return subprocess.Popen(
@@ -72,7 +72,7 @@ class Instance:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environ(),
+                env=self._environ() | environ,
                 cwd="/",
                 start_new_session=True,
                 **self._identity(),
@@ -139,6 +139,8 @@ class Instance:
         # No ".pyc" from another account into the working tree, no settings of whoever runs the tests.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VITRINE_")}
         fixed = {"PYTHONPATH": str(PROJECT), "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        if self.user:
+            fixed["HOME"] = str(self.data.parent)
         return kept | fixed | {"VITRINE_LOG_FORMAT": "json"} | self.environ
 
     def _identity(self) -> dict[str, Any]:
