@@ -1,0 +1,86 @@
+"""Painted landscapes for screenshots: made on the spot, so that no one's pictures are shown.
+
+`python -m tests.scenes FOLDER COUNT` writes them with taken dates over some months.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import math
+import random
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFilter
+
+
+SIZES = [(1500, 1000), (1500, 1000), (1600, 900), (1000, 1500), (1200, 1200), (1800, 800), (1400, 1050)]
+Colour = tuple[int, int, int]
+
+
+def tone(hue: float, saturation: float, value: float) -> Colour:
+    red, green, blue = colorsys.hsv_to_rgb(hue % 1, min(1, saturation), max(0, min(1, value)))
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def mix(a: Colour, b: Colour, part: float) -> Colour:
+    return tuple(round(x + (y - x) * part) for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
+
+
+def sky(size: tuple[int, int], high: Colour, low: Colour) -> Image.Image:
+    column = Image.new("RGB", (1, 64))
+    column.putdata([mix(high, low, (y / 63) ** 1.4) for y in range(64)])
+    return column.resize(size, Image.Resampling.BICUBIC)
+
+
+def ridge(rng: random.Random, width: int, base: float, height: float) -> list[tuple[float, float]]:
+    """A skyline: sines with shrinking waves."""
+    waves = [(rng.uniform(0.5, 1.5) * 2**k, rng.uniform(0, 6.3), height / 1.8**k) for k in range(6)]
+    points = []
+    for x in range(0, width + 8, 8):
+        y = sum(a * math.sin(f * 2 * math.pi * x / width + p) for f, p, a in waves)
+        points.append((x, base - y))
+    return points
+
+
+def scene(seed: int) -> Image.Image:
+    """One landscape."""
+    rng = random.Random(seed)
+    width, height = size = rng.choice(SIZES)
+    # Dawn, day, dusk: the greens between look like no sky.
+    hue, night = rng.choice([0.02, 0.06, 0.1, 0.52, 0.57, 0.6, 0.66, 0.93]), rng.random() < 0.2
+    high = tone(hue, 0.55, 0.15 if night else rng.uniform(0.45, 0.8))
+    low = tone(hue + rng.uniform(-0.15, 0.15), rng.uniform(0.2, 0.5), 0.4 if night else 0.98)
+    image = sky(size, high, low)
+    draw = ImageDraw.Draw(image)
+    if night:
+        for _ in range(220):
+            x, y, r = rng.randrange(width), rng.randrange(height // 2), rng.random() * 1.6
+            draw.ellipse((x - r, y - r, x + r, y + r), fill=(240, 240, 230))
+    x, y, r = rng.uniform(0.2, 0.8) * width, rng.uniform(0.2, 0.5) * height, rng.uniform(0.03, 0.08) * height
+    draw.ellipse((x - r, y - r, x + r, y + r), fill=mix(low, (255, 250, 235), 0.8))
+    layers = rng.randint(3, 6)
+    ground = tone(
+        hue + rng.uniform(0.1, 0.6), rng.uniform(0.25, 0.6), 0.12 if night else rng.uniform(0.2, 0.4)
+    )
+    for layer in range(layers):
+        depth = (layer + 1) / layers
+        line = ridge(rng, width, height * (0.45 + 0.5 * depth), height * 0.09 * (1.2 - depth / 2))
+        draw.polygon([*line, (width + 8, height), (0, height)], fill=mix(low, ground, depth**0.8))
+    return image.filter(ImageFilter.GaussianBlur(0.6))
+
+
+def paint(folder: Path, count: int, *, newest: datetime) -> None:
+    """Write `count` scenes, each some hours or days older than the one before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng, taken = random.Random(8420), newest
+    for number in range(count):
+        exif = Image.Exif()
+        exif.get_ifd(0x8769)[0x9003] = taken.strftime("%Y:%m:%d %H:%M:%S")
+        scene(number).save(folder / f"scene-{number:03}.jpg", quality=85, exif=exif)
+        taken -= timedelta(hours=rng.choice([1, 2, 5, 30, 90]))
+
+
+if __name__ == "__main__":
+    paint(Path(sys.argv[1]), int(sys.argv[2]), newest=datetime(2026, 11, 28, 16, 40))  # noqa: DTZ001
