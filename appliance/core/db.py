@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 
-from appliance.core import facts
+from appliance.core import clock, facts
 from appliance.core.errors import SettingsError
 from appliance.core.facts import Fact
 
@@ -21,11 +23,20 @@ if TYPE_CHECKING:
 class UnitOfWork:
     """One transaction; facts recorded in it ring when, and only when, it was committed."""
 
-    def __init__(self, connection: AsyncConnection, session: AsyncSession, sql: Connection[Any]) -> None:
+    def __init__(self, connection: AsyncConnection, sql: Connection[Any]) -> None:
         self.connection = connection
-        self.session = session
         self.sql = sql
+        self._session: AsyncSession | None = None
         self._facts: dict[type[Fact], None] = {}
+
+    @property
+    def session(self) -> AsyncSession:
+        """The mapped face; made when it is first asked for, since most work needs only the driver's."""
+        if self._session is None:
+            self._session = AsyncSession(
+                bind=self.connection, join_transaction_mode="control_fully", expire_on_commit=False
+            )
+        return self._session
 
     def record(self, fact: Fact) -> None:
         """Note that something happened; the lanes that care are rung after the commit."""
@@ -40,10 +51,17 @@ class UnitOfWork:
         await _begin(self.connection)
 
     async def _finish(self) -> None:
-        await self.session.flush()
+        if self._session is not None:
+            await self._session.flush()
         await self.connection.commit()
         kinds, self._facts = list(self._facts), {}
         await facts.ring(kinds)
+
+    async def _close(self) -> None:
+        # After a commit this ends an empty transaction; after an exception it undoes everything.
+        if self._session is not None:
+            await self._session.close()
+        await self.connection.rollback()
 
 
 class Database:
@@ -57,22 +75,29 @@ class Database:
         """Commit when the block ends well, store nothing when it does not."""
         async with self.engine.connect() as connection:
             await _begin(connection)
-            raw = await connection.get_raw_connection()
-            session = AsyncSession(
-                bind=connection, join_transaction_mode="control_fully", expire_on_commit=False
-            )
-            uow = UnitOfWork(connection, session, cast("Connection[Any]", raw.driver_connection))
+            uow = UnitOfWork(connection, await _driver(connection))
             try:
                 yield uow
                 await uow._finish()  # noqa: SLF001 - the block's own ending
             finally:
-                # After a commit this ends an empty transaction; after an exception it undoes everything.
-                await session.close()
-                await connection.rollback()
+                await uow._close()  # noqa: SLF001 - the same
+
+    @asynccontextmanager
+    async def one_statement(self) -> AsyncIterator[Connection[Any]]:
+        """The driver outside any transaction: for a single statement, which is one by itself.
+
+        Half of the cost of a unit of work, for what happens once for every file. It rings nothing.
+        """
+        async with self.engine.connect() as connection:
+            yield await _driver(connection)
 
     async def close(self) -> None:
         """Give all connections back to the server."""
         await self.engine.dispose()
+
+
+async def _driver(connection: AsyncConnection) -> Connection[Any]:
+    return cast("Connection[Any]", (await connection.get_raw_connection()).driver_connection)
 
 
 async def _begin(connection: AsyncConnection) -> None:
@@ -96,11 +121,40 @@ def open_database(url: str, *, pool: int = 5, application: str = "vitrine") -> D
         pool_size=pool,
         max_overflow=0,
         pool_timeout=30,
-        # A restarted server must not cost one failed request for each pooled connection.
-        pool_pre_ping=True,
         connect_args={"server_settings": {"application_name": application}, "timeout": 10},
     )
+    _distrust_stale_connections(engine)
     return Database(engine)
+
+
+# Younger than this, a connection that was not closed is believed to be good.
+FRESH_S = 20.0
+
+
+def _distrust_stale_connections(engine: AsyncEngine) -> None:
+    """A restarted server must not cost one failed request for each pooled connection.
+
+    The driver hears at once when the server closes a connection; only the silence of a lost network has
+    to be asked about, and asking each time would be three round trips for every single statement.
+    """
+
+    @event.listens_for(engine.sync_engine, "checkin")
+    def _returned(_connection: Any, record: Any) -> None:
+        record.info["returned"] = clock.monotonic()
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def _taken(connection: Any, record: Any, _fairy: Any) -> None:
+        if connection.driver_connection.is_closed():
+            raise DisconnectionError("the server closed this connection")
+        if clock.monotonic() - record.info.get("returned", clock.monotonic()) > FRESH_S:
+            _ask(engine, connection)
+
+
+def _ask(engine: AsyncEngine, connection: Any) -> None:
+    try:
+        engine.dialect.do_ping(connection)
+    except engine.dialect.loaded_dbapi.Error as error:
+        raise DisconnectionError("the server does not answer on this connection") from error
 
 
 _database: Database | None = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 from sqlalchemy import text
 
+from appliance.core import db as databases
 from appliance.core import facts
-from appliance.core.db import Database
+from appliance.core.db import Database, open_database
 from appliance.core.facts import Fact
 from appliance.core.work import Setting
+from tests.servers import Servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +89,59 @@ async def test_facts_of_an_undone_unit_of_work_never_ring(db: Database, rung: li
             raise RuntimeError
 
     assert rung == []
+
+
+async def test_one_statement_is_its_own_transaction(db: Database) -> None:
+    async with db.one_statement() as sql:
+        assert not sql.is_in_transaction()
+        await sql.execute("INSERT INTO setting (name, value) VALUES ('alone', '1')")
+
+    assert await names(db) == ["alone"]
+
+
+async def test_units_of_work_after_one_statement_still_undo_everything(
+    servers: Servers, db: Database
+) -> None:
+    one = open_database(servers.database_url, pool=1)
+    async with one.one_statement() as sql:
+        await sql.execute("INSERT INTO setting (name, value) VALUES ('alone', '1')")
+    with pytest.raises(RuntimeError):
+        async with one.unit_of_work() as uow:
+            await uow.sql.execute("INSERT INTO setting (name, value) VALUES ('undone', '1')")
+            raise RuntimeError
+    await one.close()
+
+    assert await names(db) == ["alone"]
+
+
+async def test_a_restarted_server_costs_no_failed_request(servers: Servers, db: Database) -> None:
+    pooled = open_database(servers.database_url, pool=3, application="doomed")
+    async with pooled.unit_of_work() as first, pooled.unit_of_work() as second:
+        drivers = [first.sql, second.sql]
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'doomed'"
+        )
+    async with asyncio.timeout(10):
+        while not all(driver.is_closed() for driver in drivers):
+            await asyncio.sleep(0)
+    async with pooled.unit_of_work() as first, pooled.unit_of_work() as second:
+        assert await first.sql.fetchval("SELECT 1") == await second.sql.fetchval("SELECT 1") == 1
+    await pooled.close()
+
+
+async def test_a_connection_that_rested_is_asked_before_it_is_believed(
+    servers: Servers, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooled = open_database(servers.database_url, pool=1)
+    async with pooled.unit_of_work() as uow:
+        before = await uow.sql.fetchval("SELECT pg_backend_pid()")
+        driver = uow.sql
+    monkeypatch.setattr(databases, "FRESH_S", -1.0)
+    async with pooled.unit_of_work() as uow:
+        assert await uow.sql.fetchval("SELECT pg_backend_pid()") == before
+    # A network that swallows everything: the connection looks open and answers nothing.
+    driver._transport.abort()
+    async with pooled.unit_of_work() as uow:
+        assert await uow.sql.fetchval("SELECT pg_backend_pid()") != before
+    await pooled.close()
