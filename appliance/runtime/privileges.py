@@ -19,10 +19,12 @@ PR_SET_KEEPCAPS = 8
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+PR_SET_SECUREBITS = 28
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
+SECBIT_NO_SETUID_FIXUP = 4
 CAP_DAC_READ_SEARCH = 2
 CAPABILITY_VERSION_3 = 0x20080522
 LAST_CAPABILITY = 63
@@ -112,6 +114,8 @@ def _leave_root(account: Account, mask: int) -> None:
         if not mask >> number & 1:
             prctl(PR_CAPBSET_DROP, number)
     prctl(PR_SET_KEEPCAPS, 1 if mask else 0)
+    # Else access(2), which libraries ask before they open, would answer as if the right were not there.
+    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP if mask else 0)
     os.setgroups(account.groups)
     os.setresgid(account.gid, account.gid, account.gid)
     os.setresuid(account.uid, account.uid, account.uid)
