@@ -189,7 +189,7 @@ class Pass:
             self.counts[outcome] += 1
 
     async def _outcome(self, item: Claimed) -> str | None:
-        if not await self._db(lambda uow: held.mark_started(uow.sql, self.drain, item), default=False):
+        if not await surely(lambda: self._mark(item), until=self.process.stopping.is_set):
             return "stale"
         limit = self.task.limit.total_seconds()
         try:
@@ -205,6 +205,10 @@ class Pass:
             if timer.expired():
                 return await self._fail(item, TIMEOUT, f"took longer than {limit:g} s")
             return await self._blame(item, error)
+
+    async def _mark(self, item: Claimed) -> bool:
+        async with self.process.database.one_statement() as sql:
+            return await held.mark_started(sql, self.drain, item)
 
     async def _blame(self, item: Claimed, error: Exception) -> str | None:
         # An outage is not the row's fault. One that always meets the row alone is.
@@ -252,7 +256,7 @@ class Pass:
 
     async def _write_down(self, uow: UnitOfWork) -> None:
         if self.counts and self.drain.afterwards:
-            await self.drain.afterwards(uow.sql)
+            await self.drain.afterwards(uow)
         await self.record.close(uow, self.counts)
 
     async def _abandon(self, why: str) -> None:

@@ -76,7 +76,7 @@ FILES = Drain(
     parallel=lambda s: s.decoders + 2,
     keep=days(7),
     blocked=paused,
-    afterwards=services.close_batches,
+    afterwards=services.end_pass,
 )
 
 

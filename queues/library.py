@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain
+from appliance.ingest.facts import ImportsRested
 from appliance.ingest.services import imports_idle
 from appliance.library import renditions
-from appliance.library.facts import AssetImported, PreviewWanted
+from appliance.library.facts import PreviewWanted
 from appliance.library.models import Rendition
 from appliance.media.decoder import ChildDied
 from appliance.media.reasons import Reason
@@ -31,7 +32,8 @@ MISSING = Drain(
     lane=lanes.THUMBNAIL,
     limit=seconds(120),
     cron="* * * * *",
-    on=[AssetImported, PreviewWanted],
+    # Not after each asset: while imports work, nobody but a visitor gets a picture made.
+    on=[ImportsRested, PreviewWanted],
     drain=MISSING,
 )
 async def render_pictures(claimed: Claimed) -> str:

@@ -14,6 +14,8 @@ from appliance.core.settings import Settings
 if TYPE_CHECKING:
     from asyncpg import Connection
 
+    from appliance.core.db import UnitOfWork
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -91,7 +93,7 @@ class Drain:
     keep: timedelta | None = None
     blocked: Callable[[], str | None] = _never
     """A reason why nothing may be claimed at this moment (a full disk), or None."""
-    afterwards: Callable[[Connection[Any]], Awaitable[object]] | None = None
+    afterwards: Callable[[UnitOfWork], Awaitable[object]] | None = None
     """What follows from a pass that has ended (a batch may be over now); it may be lost with a worker."""
 
     @property

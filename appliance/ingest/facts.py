@@ -15,3 +15,8 @@ class ScanQueued(Fact):
 @dataclass(frozen=True, slots=True)
 class FilesFound(Fact):
     """Import tasks wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportsRested(Fact):
+    """A pass over waiting files ended; what waits for calm may look whether there is any."""

@@ -75,13 +75,12 @@ class TakenOver(Exception):
     """The task was settled and given to someone else: this hand must change nothing."""
 
 
-async def begin(sql: Connection[Any], claimed: Claimed, read: Read) -> Known | None:
-    """Write down that this file is about to be decoded; find the asset that has its bytes already."""
+async def known(sql: Connection[Any], claimed: Claimed, read: Read) -> Known | None:
+    """Find the asset that has these bytes already; one statement that writes nothing."""
     row = await sql.fetchrow(
-        "UPDATE import_task SET started_at = clock_timestamp()"
-        " WHERE id = $1 AND claim = $2 AND status = 'processing'"
-        " RETURNING (SELECT id FROM asset WHERE sha256 = $3 AND size = $4) AS asset_id,"
-        " (SELECT asset_id FROM root_entry WHERE id = entry_id) AS before",
+        "SELECT (SELECT id FROM asset WHERE sha256 = $3 AND size = $4) AS asset_id,"
+        " (SELECT asset_id FROM root_entry WHERE id = entry_id) AS before"
+        " FROM import_task WHERE id = $1 AND claim = $2 AND status = 'processing'",
         claimed.id,
         claimed.claim,
         read.sha256,

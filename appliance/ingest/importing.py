@@ -90,8 +90,7 @@ class Import:
             copy_to=None if self.mode is Mode.IN_PLACE else self.temporary,
         )
         self.progress.hashed = True
-        async with self.database.unit_of_work() as uow:
-            known = await finishing.begin(uow.sql, self.claimed, read)
+        known = await self._look_up(read)
         if known is not None:
             return await self._known(child, read, known)
         decoded = await child.decode(self._wanted(read))
@@ -103,6 +102,10 @@ class Import:
             return await self._lost_race(child, read)
         await self._release_source(child, read)
         return "imported"
+
+    async def _look_up(self, read: Read) -> Known | None:
+        async with self.database.one_statement() as sql:
+            return await finishing.known(sql, self.claimed, read)
 
     def _wanted(self, read: Read) -> list[Wanted]:
         home = self.settings.home
@@ -130,8 +133,7 @@ class Import:
 
     async def _lost_race(self, child: Reader, read: Read) -> str:
         """The same bytes came in through another path at the same moment: this one is the duplicate."""
-        async with self.database.unit_of_work() as uow:
-            known = await finishing.begin(uow.sql, self.claimed, read)
+        known = await self._look_up(read)
         if known is None:
             # The other one was deleted in between; the next claim starts afresh.
             raise TakenOver

@@ -11,7 +11,7 @@ from appliance.core import names
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import NotFound
 from appliance.ingest.errors import ContainsRoots, NotAFolder, OtherMode
-from appliance.ingest.facts import ScanQueued
+from appliance.ingest.facts import ImportsRested, ScanQueued
 from appliance.ingest.models import Mode
 
 
@@ -141,6 +141,12 @@ async def close_batches(sql: Connection[Any]) -> int:
         f" WHERE status = 'importing' AND {FINISHED}"
     )
     return int(done.rpartition(" ")[2])
+
+
+async def end_pass(uow: UnitOfWork) -> None:
+    """What follows when a pass over the waiting files has ended."""
+    await close_batches(uow.sql)
+    uow.record(ImportsRested())
 
 
 async def imports_idle(sql: Connection[Any]) -> bool:
