@@ -60,8 +60,9 @@ async def seed(
     apart: timedelta = timedelta(hours=5),
     pictures: Sequence[Look] = (),
     preview: bool = True,
+    stored: int = 30,
 ) -> list[int]:
-    """Assets with taken dates that go back from `latest`; the answer is their ids, newest first."""
+    """Assets whose dates go back from `latest`, newest first; the first `stored` have their files."""
     chosen = pictures or looks()
     root = home.data / "seeded"
     root.mkdir(parents=True, exist_ok=True)
@@ -69,12 +70,12 @@ async def seed(
     rows = []
     for number in range(count):
         made = chosen[rng.randrange(len(chosen))] if len(chosen) > 1 else chosen[0]
-        original = made.original + str(number).encode()
+        original = made.original + f"{latest} {number}".encode()
         digest = hashlib.sha256(original).digest()
-        if number < 500:
+        if number < stored:
             _store(home, digest, made, preview=preview)
-            (root / f"{number}.jpg").write_bytes(original)
-        rows.append((number, digest, len(original), made, latest - apart * number))
+            (root / f"{_name(number, latest)}.jpg").write_bytes(original)
+        rows.append((_name(number, latest), digest, len(original), made, latest - apart * number))
     return await _insert(db, home, root, rows, preview=preview)
 
 
@@ -87,7 +88,7 @@ def _store(home: Home, digest: bytes, made: Look, *, preview: bool) -> None:
 
 
 async def _insert(
-    db: Database, home: Home, root: Path, rows: list[tuple[int, bytes, int, Look, datetime]], *, preview: bool
+    db: Database, home: Home, root: Path, rows: list[tuple[str, bytes, int, Look, datetime]], *, preview: bool
 ) -> list[int]:
     async with db.unit_of_work() as uow:
         root_id = await uow.sql.fetchval(
@@ -139,6 +140,10 @@ async def _insert(
             [f"{r[0]}.jpg".encode() for r in rows],
         )
     return found
+
+
+def _name(number: int, latest: datetime) -> str:
+    return f"{latest:%Y%m%d}-{number}"
 
 
 def _mtime(path: Path) -> int:

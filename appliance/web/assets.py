@@ -32,7 +32,7 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
 }
 REFERENCE = re.compile(rb'url\("(?!data:)([^"]+)"\)')
 PACKED = frozenset({".css", ".js", ".svg", ".txt"})
-TYPES = {".woff2": "font/woff2", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".css": "text/css"}
 
 
 @dataclass(frozen=True, slots=True)

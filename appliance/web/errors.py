@@ -15,13 +15,19 @@ from litestar.exceptions import HTTPException
 
 from appliance.accounts import sessions
 from appliance.core import log
-from appliance.core.errors import NotFound, Unavailable, VitrineError
+from appliance.core.errors import Unavailable, VitrineError
 from appliance.web.guards import NotSetUp, NotSignedIn, token_of
 from appliance.web.hypermedia import Screen, go, page, toast, wants_fragment
 
 
 AnyRequest = Request[Any, Any, Any]
 RETRY_SECONDS = 3
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+)
 SAID: dict[int, tuple[str, str]] = {
     404: ("There is nothing here", "The address may be old, or a letter of it is wrong."),
     405: ("This address cannot do that", ""),
@@ -77,28 +83,29 @@ def is_away(error: Exception) -> bool:
     """Whether this is the database being down rather than a fault of ours."""
     if isinstance(error, (Unavailable, sqlalchemy.exc.TimeoutError, asyncio.TimeoutError)):
         return True
-    cause: Any = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
-        return True
-    while cause is not None:
-        if isinstance(
-            cause,
-            (
-                OSError,
-                asyncpg.PostgresConnectionError,
-                asyncpg.InterfaceError,
-                asyncpg.OperatorInterventionError,
-                asyncpg.TooManyConnectionsError,
-            ),
-        ):
-            return not isinstance(cause, (FileNotFoundError, PermissionError)) or _is_socket(cause)
-        cause = cause.__cause__
+    if isinstance(error, sqlalchemy.exc.DBAPIError):
+        return error.connection_invalidated or _is_lost(error.orig)
+    return _is_lost(error)
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    while error is not None:
+        # Arguments of the wrong type are an InterfaceError too, and a fault of ours.
+        lost = isinstance(error, LOST) and not isinstance(error, ValueError)
+        if lost or (isinstance(error, OSError) and _from_driver(error)):
+            return True
+        error = error.__cause__
     return False
 
 
-def _is_socket(error: OSError) -> bool:
-    # A missing socket file looks like any missing file; the driver names it.
-    return ".s.PGSQL" in str(error)
+def _from_driver(error: BaseException) -> bool:
+    # A socket that is not there looks like any missing file; only the frames tell whose it was.
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_globals.get("__name__", "").startswith("asyncpg"):
+            return True
+        step = step.tb_next
+    return False
 
 
 def _away(request: AnyRequest) -> Response[Any]:
@@ -143,4 +150,3 @@ def _problem(status: int, title: str, hint: str, number: str) -> Response[bytes]
 
 
 HANDLERS: dict[Any, Any] = {VitrineError: on_refusal, HTTPException: on_http, Exception: on_fault}
-__all__ = ["HANDLERS", "NotFound"]

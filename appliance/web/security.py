@@ -15,6 +15,7 @@ from litestar.enums import ScopeType
 from appliance.core.settings import Settings
 from appliance.web import pages
 from appliance.web.assets import PREFIX
+from appliance.web.hypermedia import Screen
 from appliance.web.visitor import Visitor
 
 
@@ -150,7 +151,7 @@ def _guarded(send: Send, request_id: str) -> Send:
 async def _refuse(send: Send, status: int, title: str, hint: str) -> None:
     body = pages.render(
         "errors/page.html",
-        screen=("entry", title, ""),
+        screen=Screen("entry", title),
         visitor=Visitor("", "m", "wide", None),
         path="/",
         status=status,

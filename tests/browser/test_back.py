@@ -24,7 +24,7 @@ async def _scroll(made: Visit, pixels: int) -> None:
 async def test_back_lands_on_the_same_tile_also_after_a_reload(
     browser: Browser, site: Site, db: Database
 ) -> None:
-    await seed(db, site.settings.home, 1200)
+    await seed(db, site.settings.home, 1200, stored=1200)
     made = await visit(browser, site)
     await set_up(made, db)
     await made.page.click("button[aria-label='Account and theme']")
@@ -56,7 +56,7 @@ async def test_back_lands_on_the_same_tile_also_after_a_reload(
 async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     browser: Browser, site: Site, db: Database
 ) -> None:
-    await seed(db, site.settings.home, 600)
+    await seed(db, site.settings.home, 600, stored=600)
     made = await visit(browser, site)
     await set_up(made, db)
     await _scroll(made, 4800)

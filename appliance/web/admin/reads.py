@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -120,4 +119,4 @@ async def runs(sql: Connection[Any], *, state: str = "") -> list[RunView]:
         RUNS,
         state,
     )
-    return [RunView(**(dict(row) | {"counts": json.loads(row["counts"] or "{}")})) for row in rows]
+    return [RunView(*row) for row in rows]

@@ -1,0 +1,73 @@
+"""Errors at the edge: a page, a toast or JSON; the database away is a page that comes back by itself."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from appliance.core import db as databases
+from appliance.core.db import Database, open_database
+from appliance.core.settings import Settings
+from appliance.web import gallery
+from tests.web.conftest import PARTIAL
+
+
+async def test_an_unknown_address_is_a_page_in_words(client: httpx.AsyncClient) -> None:
+    await client.get("/")
+    answer = await client.get("/nowhere")
+    assert answer.status_code == 404
+    assert "There is nothing here" in answer.text
+    assert 'class="rail"' in answer.text
+
+
+async def test_a_stranger_sees_no_frame_around_an_error(stranger: httpx.AsyncClient, account: int) -> None:
+    answer = await stranger.get("/nowhere")
+    assert answer.status_code == 404
+    assert 'class="rail"' not in answer.text
+
+
+async def test_a_fault_shows_a_number_and_no_trace(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> object:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(gallery, "pulse", broken)
+    answer = await client.get("/")
+    assert answer.status_code == 500
+    assert answer.headers["x-request-id"] in answer.text
+    assert "secret detail" not in answer.text
+    part = await client.get("/", headers=PARTIAL)
+    assert part.status_code == 500
+    assert part.headers["hx-retarget"] == "#toasts"
+    assert '<div class="toast bad"' in part.text
+    assert "<html" not in part.text
+
+
+async def test_machines_get_problem_json(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/api/nothing")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    assert answer.json()["status"] == 404
+
+
+async def test_a_database_that_is_away_is_a_page_that_tries_again(
+    client: httpx.AsyncClient, settings: Settings, db: Database
+) -> None:
+    away = open_database("postgresql://vitrine@/vitrine?host=/nonexistent")
+    databases.use(away)
+    answer = await client.get("/")
+    databases.use(db)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "3"
+    assert '<meta http-equiv="refresh" content="3">' in answer.text
+    assert (await client.get("/health/ready")).status_code == 200
+    assert (await client.get("/")).status_code == 200
+
+
+async def test_ready_says_no_while_the_database_is_away(client: httpx.AsyncClient, db: Database) -> None:
+    databases.use(open_database("postgresql://vitrine@127.0.0.1:1/vitrine"))
+    ready, live = await client.get("/health/ready"), await client.get("/health/live")
+    databases.use(db)
+    assert ready.status_code == 503
+    assert live.status_code == 200
