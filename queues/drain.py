@@ -95,6 +95,11 @@ class Pass:
         try:
             over = await self._until_over()
             return await self._wind_down(over)
+        except Exception:
+            # A claim that cannot work says so each minute; what is in hand must not wait for the sweep.
+            self._leave()
+            await self._abandon(Why.STOPPING)
+            raise
         finally:
             alarm.cancel()
             self._leave()
@@ -251,23 +256,26 @@ class Pass:
             await asyncio.wait(set(self.busy), timeout=1)
             if self.process.stopping.is_set():
                 await self._abandon(Why.STOPPING)
-        await self._db(self._write_down, default=None)
+        status = "cancelled" if over == Why.CANCELLED else "done"
+        await self._db(lambda uow: self._write_down(uow, status), default=None)
         return unrung
 
-    async def _write_down(self, uow: UnitOfWork) -> None:
+    async def _write_down(self, uow: UnitOfWork, status: str) -> None:
         if self.counts and self.drain.afterwards:
             await self.drain.afterwards(uow)
-        await self.record.close(uow, self.counts)
+        await self.record.close(uow, self.counts, status=status)
 
     async def _abandon(self, why: str) -> None:
         """A short grace, then cancel; abandoned rows go back at no cost."""
-        await asyncio.wait(set(self.busy), timeout=TIDY_S)
+        if self.busy:
+            await asyncio.wait(set(self.busy), timeout=TIDY_S)
         left = dict(self.busy)
         for task in left:
             task.cancel()
         if left:
             await asyncio.wait(set(left), timeout=1.0 if why == Why.STOPPING else LET_GO_S)
-            await self._back(list(left.values()), interrupted=False)
+        await self._back([*left.values(), *self.hand], interrupted=False)
+        self.hand.clear()
         for task in left:
             self.busy.pop(task, None)
 

@@ -35,14 +35,15 @@ class Record:
         structlog.contextvars.bind_contextvars(run=run_id)
         return run_id
 
-    async def close(self, uow: UnitOfWork, counts: Counter[str]) -> None:
+    async def close(self, uow: UnitOfWork, counts: Counter[str], *, status: str) -> None:
         """Write what the pass did; a pass that was declared dead stays as it was judged."""
         if self.id is None:
             return
         await uow.sql.execute(
-            "UPDATE task_run SET status = 'done', counts = $3, finished_at = now(), claim = NULL,"
+            "UPDATE task_run SET status = $4, counts = $3, finished_at = now(), claim = NULL,"
             " worker_id = NULL WHERE id = $1 AND claim = $2 AND status = 'running'",
             self.id,
             self.claim,
             msgspec.json.encode(dict(counts)).decode(),
+            status,
         )

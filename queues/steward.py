@@ -14,6 +14,7 @@ from queues.clock import Lock
 from queues.declare import days, minutes, task
 from queues.lanes import MAINTENANCE
 from queues.runs import Run
+from queues.valkey import UNREACHABLE
 from queues.waiting import waiting
 
 
@@ -69,6 +70,15 @@ async def retire(run: Run) -> None:
             await _retire_table(run, one.name, _terminal_sql(one.name, run), one.keep)
     await _retire_table(run, "task_run", _RUNS, KEEP_RUNS)
     await _retire_table(run, "worker", _WORKERS, KEEP_WORKERS)
+    run.counts["wakes"] += await _forget_wakes(run)
+
+
+async def _forget_wakes(run: Run) -> int:
+    gone = 0
+    with contextlib.suppress(*UNREACHABLE):
+        for lane in run.process.register.lanes:
+            gone += await run.process.bell.queue(lane.name).tidy()
+    return gone
 
 
 def _terminal_sql(name: str, run: Run) -> str:

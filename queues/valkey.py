@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from saq import Job, Status, Worker
 from saq.queue.redis import RedisQueue
+from saq.utils import now
 
 from appliance.core import log
 
@@ -33,12 +34,18 @@ def connect(url: str, *, blocking: bool) -> Redis:
     )
 
 
+def _nothing() -> None:
+    """Nobody has to know."""
+
+
 class LaneQueue(RedisQueue):
     """A lane's queue of wakes."""
 
     def __init__(self, redis: Redis, name: str) -> None:
         super().__init__(redis, name=name)
         self.away = False
+        self.when_back: Callable[[], None] = _nothing
+        """Called when the server answers again; it may have forgotten everything."""
 
     async def sweep(self, lock: int = 60, abort: float = 5.0) -> list[str]:  # noqa: ARG002
         """Nothing: rows are the truth, and stewards recover them."""
@@ -47,6 +54,10 @@ class LaneQueue(RedisQueue):
     async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0) -> Job | None:  # noqa: ASYNC109
         """The next wake; while Valkey is away it waits instead of spinning."""
         try:
+            if self.away:
+                # A look into an empty queue would say for half a minute nothing about the server.
+                await self.redis.ping()  # type: ignore[misc]
+                self._note(None)
             job = await super().dequeue(timeout, poll_interval)
         except UNREACHABLE as error:
             self._note(error)
@@ -74,13 +85,31 @@ class LaneQueue(RedisQueue):
         except UNREACHABLE as error:
             self._note(error)
 
+    async def tidy(self) -> int:
+        """Forget wakes that died with their worker; their rows have long been found again."""
+        gone = 0
+        active: list[bytes] = await self.redis.lrange(self._active, 0, -1)  # type: ignore[misc]
+        for job_id in active:
+            job = await self._get_job_by_id(job_id)
+            if job is None or _overdue(job):
+                await self.redis.lrem(self._active, 0, job_id)  # type: ignore[misc,arg-type]
+                await self.redis.zrem(self._incomplete, job_id)
+                gone += await self.redis.delete(job_id)
+        return gone
+
     def _note(self, error: BaseException | None) -> None:
         if (error is not None) != self.away:
             self.away = error is not None
             if error is None:
                 log.get().info("lane came back", queue=self.name)
+                self.when_back()
             else:
                 log.get().warning("lane lost its server", queue=self.name, error=str(error))
+
+
+def _overdue(job: Job) -> bool:
+    began = job.started or job.queued
+    return bool(began) and now() - began > 1000 * (job.timeout + 60)
 
 
 class ClockQueue(LaneQueue):

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from redis.asyncio import Redis
+from saq import Status
 
 from appliance.core.db import Database
 from queues.doorbell import Doorbell
@@ -135,3 +136,24 @@ async def test_no_ring_is_lost_in_the_ending_window(store: Database, serve: Any)
 
     await until(done, "each came in by its own ring", 10)
     assert len(yard.seen) == 60
+
+
+async def test_wakes_that_died_with_their_worker_are_forgotten(redis_url: str) -> None:
+    yard = Yard()
+    bell = belled(redis_url, yard)
+    queue = bell.queue("yard")
+    for row in (1, 2):
+        await bell.ring(yard.sail, row)
+    orphan, held = await queue.dequeue(1), await queue.dequeue(1)
+    assert orphan is not None
+    assert held is not None
+    orphan.started = 1
+    await orphan.update(status=Status.ACTIVE)
+    await held.update(status=Status.ACTIVE)
+
+    gone = await queue.tidy()
+
+    assert gone == 1
+    assert await queue.job(orphan.key) is None
+    assert await queue.job(held.key) is not None
+    await bell.close()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from appliance.core import clock
 from appliance.core.clock import Clock
 from appliance.core.columns import ALONE_AFTER_INTERRUPTIONS, MAX_DELIVERIES
 from appliance.core.db import Database
 from appliance.core.drains import Delivered, Interrupted
+from queues.declare import Task
 from queues.drain import Runner
 from queues.process import Process, Why
 from tests.queues.conftest import until
@@ -334,3 +338,53 @@ async def test_rows_of_a_claim_whose_answer_was_lost_are_released(store: Databas
     await asyncio.wait_for(drain.wake(), 10)
 
     assert await states(store) == {"complete": 3}
+
+
+async def test_a_claim_that_cannot_work_leaves_nothing_in_hand(store: Database, make_process: Any) -> None:
+    yard = Yard(parallel=1)
+    yard.gate = asyncio.Event()
+    _, drain = await runner(make_process, yard)
+    await add(store, 12)
+    real = yard.drain.claim
+
+    async def broken(sql: Any, worker_id: int, n: int) -> Any:
+        if yard.seen:
+            await sql.execute("SELECT no_such_column")
+        return await real(sql, worker_id, n)
+
+    object.__setattr__(drain.drain, "claim", broken)
+    working = asyncio.create_task(drain.wake())
+    await until(lambda: yard.seen, "begun")
+    drain.passes[0].hand.clear()
+    drain.passes[0].ring()
+    await asyncio.wait({working}, timeout=10)
+
+    assert working.exception() is not None
+    assert drain.current is None
+    async with store.unit_of_work() as uow:
+        held = await uow.sql.fetchval("SELECT started_at FROM q_crate WHERE id = $1", yard.seen[0])
+    assert held is None
+
+
+async def test_the_limit_of_a_wake_does_not_cut_off_what_was_begun(
+    store: Database, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task, "wake_timeout", property(lambda _self: timedelta(seconds=1)))
+    yard = Yard(parallel=1)
+    yard.gate = asyncio.Event()
+    process = await serve(yard)
+    await until(lambda: process.worker_id, "enrolled")
+    await add(store, 1)
+    await until(lambda: yard.seen, "begun")
+    queue = process.bell.queue("yard")
+
+    async def given_up() -> bool:
+        return await queue.count("active") == 0
+
+    await until(given_up, "the wake is over for SAQ")
+    yard.gate.set()
+
+    async def done() -> bool:
+        return await states(store) == {"complete": 1}
+
+    await until(done, "ended by its own limits")
