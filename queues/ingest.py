@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
@@ -84,8 +85,8 @@ FILES = Drain(
 async def import_files(claimed: Claimed) -> str:
     """Read, hash, decode and draw the files that scans found."""
     try:
-        async with pool().child(fresh=claimed.alone) as decoder:
-            return await Import(settings.current(), db.current(), claimed).run(decoder)
+        lend = partial(pool().child, fresh=claimed.alone)
+        return await Import(settings.current(), db.current(), claimed).run(lend)
     except TakenOver:
         return "taken_over"
     except DecoderUnavailable as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +46,9 @@ class Reader(Protocol):
         """Unlink the source if it still is the file that was read."""
 
 
+Lend = Callable[[], AbstractAsyncContextManager[Reader]]
+
+
 @dataclass
 class Progress:
     """How far one file has come; decides what its failure counts as."""
@@ -53,7 +58,7 @@ class Progress:
 
 
 class Import:
-    """The import of one claimed file through one decode child."""
+    """The import of one claimed file; `lend` gives a decode child for as long as one is needed."""
 
     def __init__(self, settings: Settings, database: Database, claimed: Claimed) -> None:
         self.settings = settings
@@ -65,43 +70,59 @@ class Import:
         self.began = clock.monotonic()
         self.temporary = os.fsencode(settings.home.tmp / f"import-{claimed.id}-{claimed.claim.hex}")
 
-    async def run(self, child: Reader) -> str:
+    async def run(self, lend: Lend) -> str:
         """Import the file; the answer is its outcome."""
         try:
-            return await self._attempt(child)
+            return await self._attempt(lend)
         except MediaFailure as failure:
             if not await self._has_room_again(failure):
                 return await self._fail(failure.reason, failure.detail)
         try:
-            return await self._attempt(child)
+            return await self._attempt(lend)
         except MediaFailure as failure:
             return await self._fail(failure.reason, failure.detail)
 
-    async def _attempt(self, child: Reader) -> str:
+    async def _attempt(self, lend: Lend) -> str:
         try:
-            return await self._run(child)
+            return await self._run(lend)
         finally:
             self._forget_temporary()
 
-    async def _run(self, child: Reader) -> str:
-        read = await child.read(
-            self.waiting.absolute,
-            expect=None,
-            copy_to=None if self.mode is Mode.IN_PLACE else self.temporary,
-        )
+    async def _run(self, lend: Lend) -> str:
+        async with lend() as child:
+            read, found = await self._look_into(child)
+            stored = await self._store(child, read)
+        # The decoder has its next file while the rows of this one are written.
+        outcome = await self._finish(read, found, stored)
+        if self.mode is Mode.MOVE:
+            async with lend() as child:
+                await self._release_source(child, read)
+        return outcome
+
+    async def _look_into(self, child: Reader) -> tuple[Read, Known | Decoded]:
+        """Hash the file, and decode it unless its bytes are known."""
+        copy_to = None if self.mode is Mode.IN_PLACE else self.temporary
+        read = await child.read(self.waiting.absolute, expect=None, copy_to=copy_to)
         self.progress.hashed = True
         known = await self._look_up(read)
         if known is not None:
-            return await self._known(child, read, known)
+            return read, known
         decoded = await child.decode(self._wanted(read))
         self._refuse_half_drawn(decoded)
         self.progress.decoded = True
-        stored = await self._store(child, read)
-        asset_id = await self._imported(read, decoded, stored)
-        if asset_id is None:
-            return await self._lost_race(child, read)
-        await self._release_source(child, read)
-        return "imported"
+        return read, decoded
+
+    async def _finish(self, read: Read, found: Known | Decoded, stored: Stored) -> str:
+        if isinstance(found, Known):
+            return await self._known(read, found, stored)
+        if await self._imported(read, found, stored):
+            return "imported"
+        # The same bytes came in through another path at the same moment: this one is the duplicate.
+        known = await self._look_up(read)
+        if known is None:
+            # The other one was deleted in between; the next claim starts afresh.
+            raise TakenOver
+        return await self._known(read, known, stored)
 
     async def _look_up(self, read: Read) -> Known | None:
         async with self.database.one_statement() as sql:
@@ -114,7 +135,7 @@ class Import:
             for name in (GRID_240, GRID_480)
         ]
 
-    async def _imported(self, read: Read, decoded: Decoded, stored: Stored) -> int | None:
+    async def _imported(self, read: Read, decoded: Decoded, stored: Stored) -> bool:
         async with self.database.unit_of_work() as uow:
             asset_id = await finishing.imported(
                 uow.sql,
@@ -127,25 +148,15 @@ class Import:
             )
             if asset_id is None:
                 await uow.connection.rollback()
-                return None
+                return False
             uow.record(AssetImported())
-        return asset_id
+        return True
 
-    async def _lost_race(self, child: Reader, read: Read) -> str:
-        """The same bytes came in through another path at the same moment: this one is the duplicate."""
-        known = await self._look_up(read)
-        if known is None:
-            # The other one was deleted in between; the next claim starts afresh.
-            raise TakenOver
-        return await self._known(child, read, known)
-
-    async def _known(self, child: Reader, read: Read, known: Known) -> str:
-        stored = await self._store(child, read)
+    async def _known(self, read: Read, known: Known, stored: Stored) -> str:
         async with self.database.unit_of_work() as uow:
             await finishing.duplicate(
                 uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
             )
-        await self._release_source(child, read)
         return "unchanged" if known.here else "duplicate"
 
     async def _store(self, child: Reader, read: Read) -> Stored:
@@ -160,8 +171,6 @@ class Import:
 
     async def _release_source(self, child: Reader, read: Read) -> None:
         """Only after the commit, and only the very file that was read."""
-        if self.mode is not Mode.MOVE:
-            return
         try:
             await child.remove_source(self.waiting.absolute, read.stat)
         except MediaFailure as failure:

@@ -7,6 +7,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,8 @@ class Ingest:
         await scanning.follow(self.db, walking, reader, stop=lambda: False)
         async with self.db.unit_of_work() as uow:
             await uow.sql.execute(
-                "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1", walking.batch_id
+                "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1",
+                walking.batch_id,
             )
 
     async def drain(self) -> Counter[str]:
@@ -63,8 +65,8 @@ class Ingest:
             if not taken:
                 return outcomes
             for claimed in taken:
-                async with self.pool.child(fresh=claimed.alone) as child:
-                    outcomes[await Import(self.settings, self.db, claimed).run(child)] += 1
+                lend = partial(self.pool.child, fresh=claimed.alone)
+                outcomes[await Import(self.settings, self.db, claimed).run(lend)] += 1
 
     async def scan(self, folder: Path, mode: Mode = Mode.IN_PLACE) -> BatchView:
         """Everything that one scan does."""
