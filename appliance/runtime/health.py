@@ -32,7 +32,8 @@ class Disk:
         reason = self._line() if self.free_mb < limit else ""
         changed = bool(reason) != bool(self.reason)
         self.reason = reason
-        if changed or (reason and not self._home.imports_paused.exists()):
+        # The flag may also be that of an earlier life.
+        if bool(reason) != self._home.imports_paused.exists():
             self._flag()
         return changed
 

@@ -27,6 +27,7 @@ from migrations.run import upgrade
 
 
 OPTIONS: dict[str, Any] = {}
+SETTINGS = ("data", "port", "disk_floor_mb", "database_url")
 
 
 def note(settings: Settings, line: str) -> None:
@@ -90,7 +91,7 @@ async def take_over(settings: Settings) -> None:
 
 def main() -> int:
     OPTIONS.update(json.loads(sys.argv[1]))
-    made = {name: OPTIONS[name] for name in ("data", "port", "disk_floor_mb") if name in OPTIONS}
+    made = {name: OPTIONS[name] for name in SETTINGS if name in OPTIONS}
     settings = load(os.environ, **made)
     folders = [os.fsencode(path) for path in OPTIONS.get("folders", ())]
     try:
