@@ -48,7 +48,8 @@ async def scan(run: Run) -> None:
             raise
     async with db.unit_of_work() as uow:
         if not complete:
-            await run.finish(uow, "pending")
+            # Whoever cancelled it does not want it to go on by itself.
+            await run.finish(uow, "cancelled" if run.cancelled else "pending")
             uow.record(ScanQueued())
             return
         await scanning.mark_root(uow.sql, walking, "ready", None)

@@ -11,6 +11,7 @@ import structlog
 from appliance.core.db import UnitOfWork
 from queues.declare import Task
 from queues.process import Process
+from queues.runs import note_finished
 
 
 class Record:
@@ -39,6 +40,7 @@ class Record:
         """Write what the pass did; a pass that was declared dead stays as it was judged."""
         if self.id is None:
             return
+        await note_finished(uow.sql, self.task, status)
         await uow.sql.execute(
             "UPDATE task_run SET status = $4, counts = $3, finished_at = now(), claim = NULL,"
             " worker_id = NULL WHERE id = $1 AND claim = $2 AND status = 'running'",

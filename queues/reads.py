@@ -43,6 +43,19 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
         return f"{DEPTH_CAP:,}+" if self.depth >= DEPTH_CAP else f"{self.depth:,}"
 
 
+class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker process."""
+
+    id: int
+    host: str
+    group: str
+    pid: int
+    version: str
+    started_at: datetime
+    silent_s: float
+    well: bool
+
+
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded execution."""
 
@@ -131,6 +144,28 @@ async def _running(sql: Connection[Any], task: Task) -> int:
         statement = f"SELECT count(*) FROM task_run WHERE status = 'running' AND task = '{task.name}'"
     count: int = await sql.fetchval(statement)
     return count
+
+
+async def workers(sql: Connection[Any], settings: Settings) -> list[WorkerView]:
+    """The worker processes that count as alive, with how long ago each gave a sign of life."""
+    rows = await sql.fetch(
+        "SELECT id, host, group_name, pid, version, started_at,"
+        " extract(epoch FROM now() - heartbeat_at)::float8 AS silent_s"
+        " FROM worker WHERE settled_at IS NULL ORDER BY group_name, id"
+    )
+    return [
+        WorkerView(
+            id=r["id"],
+            host=r["host"].partition("/")[0],
+            group=r["group_name"],
+            pid=r["pid"],
+            version=r["version"],
+            started_at=r["started_at"],
+            silent_s=max(0.0, r["silent_s"]),
+            well=r["silent_s"] < 3 * settings.heartbeat,
+        )
+        for r in rows
+    ]
 
 
 async def recent_runs(

@@ -216,6 +216,7 @@ def _left_no_trace(run: Run, ending: Ending) -> bool:
 
 async def _forget(sql: Connection[Any], run: Run) -> bool:
     """A sweep that settled nothing counts in its worker's row instead of filling the list of runs."""
+    await note_finished(sql, run.task, "done")
     await sql.execute("UPDATE worker SET sweeps = sweeps + 1 WHERE id = $1", run.worker_id)
     gone = await sql.fetchval(
         "DELETE FROM task_run WHERE id = $1 AND claim = $2 RETURNING id", run.run_id, run.claim
@@ -238,12 +239,18 @@ async def _finish_recorded(sql: Connection[Any], run: Run, ending: Ending) -> bo
         ending.error,
         msgspec.json.encode(dict(run.counts)).decode(),
     )
-    await sql.execute(
-        "UPDATE task_schedule SET last_finished_at = now(), last_outcome = $2 WHERE task = $1",
-        run.task.name,
-        ending.status,
-    )
+    await note_finished(sql, run.task, ending.status)
     return done is not None
+
+
+async def note_finished(sql: Connection[Any], task: Task, outcome: str) -> None:
+    """Remember how a scheduled task last ended, also when that left no other trace."""
+    if task.cron:
+        await sql.execute(
+            "UPDATE task_schedule SET last_finished_at = now(), last_outcome = $2 WHERE task = $1",
+            task.name,
+            outcome,
+        )
 
 
 async def finish_ledger(sql: Connection[Any], run: Run, state: str, columns: dict[str, Any]) -> bool:

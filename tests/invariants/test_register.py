@@ -12,7 +12,7 @@ from appliance.core.columns import Base, ItemColumns, RunColumns
 from appliance.core.db import Database
 from appliance.core.paths import PROJECT
 from appliance.core.work import TaskRun
-from queues import settling
+from queues import page, settling
 from queues.declare import GROUPS, load
 from queues.refusals import ready_index
 from queues.valkey import ClockQueue, LaneQueue, LaneWorker
@@ -106,3 +106,7 @@ async def test_every_task_can_be_settled(db: Database, task: object) -> None:
         strays = await settling.settle(uow.sql, REGISTER, settling.strays(1, [1], [2]))
 
     assert settled.counts[task.name] == strays.counts[task.name] == 0  # type: ignore[attr-defined]
+
+
+def test_the_page_of_lanes_and_tasks_is_up_to_date() -> None:
+    assert page.PAGE.read_text() == page.render(REGISTER), "write it again: python -m queues.page"

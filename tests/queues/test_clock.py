@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from redis.asyncio import Redis
+from saq import Job, Status
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from queues import clock
 from queues.clock import Lock, last_due, take_lock
 from queues.doorbell import Doorbell
+from queues.valkey import ClockQueue, LaneQueue, connect
 from tests.queues.conftest import INSTALLATION, until
 from tests.queues.tables import Yard
 from tests.queues.test_doorbell import belled
@@ -166,3 +168,36 @@ def test_schedules_mean_the_wall_clock_of_the_zone(cron: str, now: str, due: str
     expected = datetime.fromisoformat(due).replace(tzinfo=BERLIN)
     assert abs((found - expected).total_seconds()) <= 3600
     assert found <= moment
+
+
+async def test_an_orphaned_tick_frees_its_schedule(redis_url: str) -> None:
+    redis = connect(redis_url, blocking=False)
+    queue = ClockQueue(redis, f"{INSTALLATION}:clock")
+    job = Job(function="yard.scrub", key="cron:yard.scrub", timeout=10, retries=1, ttl=-1)
+    assert await queue.enqueue(job)
+    orphan = await queue.dequeue(1)
+    assert orphan is not None
+    orphan.started = 1
+    await orphan.update(status=Status.ACTIVE)
+    blocked = await queue.enqueue(Job(function="yard.scrub", key="cron:yard.scrub", timeout=10))
+
+    await queue.sweep(1, 0.1)
+    # The mark of the aborted tick has a life of a few seconds of its own.
+    await redis.delete("saq:abort:cron:yard.scrub")
+
+    assert blocked is None
+    assert await queue.enqueue(Job(function="yard.scrub", key="cron:yard.scrub", timeout=10))
+    await queue.disconnect()
+
+
+async def test_a_lane_is_never_swept(redis_url: str) -> None:
+    queue = LaneQueue(connect(redis_url, blocking=False), f"{INSTALLATION}:yard")
+    assert await queue.enqueue(Job(function="yard.scrub", timeout=1, retries=1))
+    taken = await queue.dequeue(1)
+    assert taken is not None
+    taken.started = 1
+    await taken.update(status=Status.ACTIVE)
+
+    assert await queue.sweep(1, 0.1) == []
+    assert await queue.count("active") == 1
+    await queue.disconnect()

@@ -163,3 +163,18 @@ async def test_recorded_executions_come_newest_first_in_pages(store: Database) -
     assert first[0].summary == "A task of an earlier version"
     assert first[1].summary == "Scrub the deck."
     assert first[1].counts == {"planks": 2}
+
+
+async def test_a_worker_that_missed_its_beats_does_not_count_as_well(
+    store: Database, quick: Settings
+) -> None:
+    async with store.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO worker (host, group_name, pid, pid_started, version, heartbeat_at, settled_at)"
+            " VALUES ('box/1/2', 'heavy', 1, 1, '0', now() - interval '1 minute', NULL),"
+            " ('box/1/2', 'quick', 2, 1, '0', now(), NULL),"
+            " ('box/1/2', 'quick', 3, 1, '0', now(), now())"
+        )
+        found = await reads.workers(uow.sql, quick)
+
+    assert [(w.group, w.host, w.well) for w in found] == [("heavy", "box", False), ("quick", "box", True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from queues import runs, steward
 from queues.declare import Register
 from queues.process import Contact, Process
 from queues.steward import LAST_RUNS
+from tests.queues.conftest import until
 from tests.queues.tables import Yard
 from tests.queues.test_drain import add, crates, states
 from tests.queues.test_runs import ask, enrolled, recorded
@@ -141,19 +143,12 @@ async def test_a_sweep_right_after_the_start_is_patient_and_recovers_nothing_tha
             " claimed_at = now()",
             neighbour,
         )
-    real = steward._patience
-
-    async def speaking(run: Any) -> None:
-        assert run.process.contact.patience() > 0
-        await real(run)
-        async with store.unit_of_work() as uow:
-            await uow.sql.execute("UPDATE worker SET heartbeat_at = now()")
-
-    steward._patience = speaking  # type: ignore[assignment]
-    try:
-        await ask_for(store, process, steward.sweep)
-    finally:
-        steward._patience = real
+    sweeping = asyncio.create_task(ask_for(store, process, steward.sweep))
+    await until(lambda: process.active, "the sweep has begun and waits")
+    async with store.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE worker SET heartbeat_at = now()")
+    assert not sweeping.done()
+    await sweeping
 
     assert await states(store) == {"processing": 1}
 
