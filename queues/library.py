@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from appliance.core import db, settings
-from appliance.core.drains import Claimed, Delivered, Drain
+from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.ingest.facts import ImportsRested
 from appliance.ingest.services import imports_idle
 from appliance.library import renditions
 from appliance.library.facts import PreviewWanted
 from appliance.library.models import Rendition
-from appliance.media.decoder import ChildDied
+from appliance.media.decoder import ChildDied, DecoderUnavailable
 from appliance.media.reasons import Reason
 from queues import lanes
 from queues.declare import seconds, task
@@ -39,8 +39,10 @@ MISSING = Drain(
 async def render_pictures(claimed: Claimed) -> str:
     """Render the pictures that assets still lack, the ones someone looks at first."""
     try:
-        async with pool().child(fresh=claimed.alone) as child:
+        async with pool().child(fresh=claimed.alone, urgent=claimed.row.urgent) as child:
             return await renditions.render(settings.current(), db.current(), claimed, child)
+    except DecoderUnavailable as error:
+        raise Interrupted from error
     except ChildDied as death:
         return await died(claimed, death)
 

@@ -36,6 +36,11 @@ class Missing:
     name: str
     priority: int
 
+    @property
+    def urgent(self) -> bool:
+        """True when a person waits for it."""
+        return self.priority == URGENT
+
 
 class Opener(Protocol):
     """The part of a decode child that a rendition uses."""

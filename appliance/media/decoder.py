@@ -13,6 +13,7 @@ from appliance.media import wire
 from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
 from appliance.media.reasons import MediaFailure
+from appliance.media.turns import Turns
 from appliance.media.wire import Decoded, Read, Stat, Tier, Wanted
 
 
@@ -138,16 +139,19 @@ class DecodePool:
 
     def __init__(self, size: int, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._free = asyncio.Semaphore(size)
+        self._turns = Turns(size)
         # The one used last comes first, so that the others reach their rest.
         self._resting: list[Child] = [Child(self._limits) for _ in range(size)]
         self._everyone = list(self._resting)
         self._closed = False
 
     @contextlib.asynccontextmanager
-    async def child(self, *, fresh: bool = False) -> AsyncIterator[Child]:
-        """Lend a child for one file; a fresh one has served nobody before and nobody after."""
-        async with self._free:
+    async def child(self, *, fresh: bool = False, urgent: bool = False) -> AsyncIterator[Child]:
+        """Lend a child for one file; a fresh one has served nobody before and nobody after.
+
+        An urgent file is one that a person looks at: it gets the next child that is free.
+        """
+        async with self._turns.turn(urgent=urgent):
             if self._closed:
                 raise DecoderUnavailable("the decoders are closed")
             child = self._resting.pop()
