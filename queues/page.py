@@ -14,10 +14,11 @@ HEAD = f"""# Lanes and tasks
 
 This page is made from the declarations in `queues/`; `python -m queues.page` writes it again.
 
-Work waits in lanes. Each lane has its own slots, so that a backup never holds up a sweep. A **run** task is
-one execution for one row; a **drain** task works through the waiting rows of a table. Its limit counts for
-each row, and after {PASS.total_seconds():g} s it gives its slot to others. Whatever is older than its
-limit and {GRACE.total_seconds():g} s counts as dead and is settled by the sweep, as is everything whose worker died.
+Work waits in lanes. Each lane has its own slots, so that a backup never holds up a sweep.
+A **run** task is one execution for one row; a **drain** task works through the waiting rows of a table.
+Its limit counts for each row, and after {PASS.total_seconds():g} s it gives its slot to others.
+Whatever is {GRACE.total_seconds():g} s older than its limit counts as dead and is settled by the sweep,
+as is everything whose worker died.
 """
 
 
