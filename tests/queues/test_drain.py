@@ -252,7 +252,7 @@ async def test_a_row_that_was_interrupted_often_is_worked_on_alone(
     assert await states(store) == {"complete": 8}
 
 
-async def test_a_body_over_the_limit_fails_its_row_and_the_lane_goes_on(
+async def test_a55_a_body_that_hangs_fails_its_row_and_the_lane_goes_on(
     store: Database, make_process: Any
 ) -> None:
     yard = Yard(parallel=2, limit=0.3)

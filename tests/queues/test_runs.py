@@ -6,8 +6,10 @@ import asyncio
 from typing import Any
 
 from appliance.core.db import Database
-from queues import runs
+from queues import clock, runs
+from queues.declare import seconds
 from queues.process import Process, Why
+from queues.runs import Run
 from tests.queues.conftest import until
 from tests.queues.tables import VoyageAsked, Yard
 
@@ -155,3 +157,39 @@ async def test_a_paused_lane_takes_nothing(store: Database, make_process: Any) -
 
     assert yard.seen == []
     assert (await voyage(store, row))["status"] == "pending"
+
+
+async def test_wrap_up_comes_before_the_limit_and_lets_the_body_end_tidily(
+    store: Database, make_process: Any
+) -> None:
+    yard = Yard()
+
+    @yard.register.task(lane=yard.lane, limit=seconds(30), wrap_up=seconds(29.9), button=True)
+    async def bail(run: Run) -> None:
+        """Bail until told to stop."""
+        await run.wrap_up.wait()
+        run.counts["buckets"] += 3
+
+    process = await enrolled(make_process, yard)
+    async with store.unit_of_work() as uow:
+        await clock.queue(uow, bail, asked_by="mara", silence=60)
+
+    await asyncio.wait_for(runs.execute(process, bail, None), 10)
+
+    assert [(r["status"], r["counts"]) for r in await recorded(store)] == [("done", {"buckets": 3})]
+
+
+async def test_what_is_started_by_a_start_runs_once_for_each_start(store: Database, serve: Any) -> None:
+    yard = Yard()
+
+    @yard.register.task(lane=yard.lane, limit=seconds(30), at_start=True)
+    async def cast_off(run: Run) -> None:
+        """Cast off."""
+        run.counts["ropes"] += 1
+
+    await serve(yard)
+
+    async def done() -> bool:
+        return [(r["task"], r["status"]) for r in await recorded(store)] == [(cast_off.name, "done")]
+
+    await until(done, "cast off once")
