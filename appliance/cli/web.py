@@ -7,7 +7,7 @@ from collections.abc import Callable
 from appliance.cli.options import Parser, settings_from
 from appliance.core import log
 from appliance.runtime import listen
-from appliance.runtime.alone import external, step_down
+from appliance.runtime.alone import await_database, external, step_down
 from appliance.runtime.composition import Factories
 
 
@@ -19,6 +19,6 @@ def run(arguments: list[str], compose: Callable[[], Factories]) -> int:
     step_down(settings)
     log.configure(settings, process="web")
     factories = compose()
-    factories.first_contact(settings)
+    await_database(factories, settings)
     factories.web(settings, sockets)
     return 0

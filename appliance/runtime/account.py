@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.core.errors import VitrineError
+from appliance.runtime.terminal import say
 
 
 NAME = "vitrine"
@@ -62,6 +63,7 @@ def created() -> Account | None:
         subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)  # noqa: S603
         # Somebody else may have made it at the same moment: the answer counts, not the exit status.
         if account := named(NAME):
+            say(f"Created the account {NAME}: as root, Vitrine does its work without root's rights.")
             return account
     return None
 

@@ -28,6 +28,8 @@ class Child:
     first_delay: float = 1.0
     ready: Callable[[], bool] | None = None
     """Asks a server whether it answers; a child without the question is ready when it runs."""
+    explain: Callable[[], str] | None = None
+    """What the process itself said about its end."""
     settles: bool = False
     """Its rows in the database are settled when it ends."""
     pid: int = 0
@@ -59,7 +61,8 @@ class Child:
 
     def ended(self, status: int) -> None:
         """Note its end and when it may start again."""
-        self._down(describe_exit(status))
+        said = self.explain() if self.explain and os.WIFEXITED(status) else ""
+        self._down(describe_exit(status) + (f" ({said})" if said else ""))
 
     def failed(self, error: OSError) -> None:
         """Note that it could not even be started."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from appliance.runtime.terminal import Waiting, say
 
 
 CONTACT_EVERY = 1.0
+TRIES = 30
 
 
 def run(
@@ -80,11 +82,13 @@ def _come_up(
     if ground.sockets:
         _start_web(supervisor, ground, factories, str(contact.get("code") or ""), begun=begun)
     supervisor.note(database_url=ground.settings.database_url, redis_url=ground.settings.redis_url)
-    supervisor.ask(partial(factories.settle_host, ground.settings))
+    _insist(supervisor, partial(factories.settle_host, ground.settings))
     for group in GROUPS:
         work = partial(factories.group, ground.settings, group)
         supervisor.launch(worker(ground, group, work))
     supervisor.note(ready=True)
+    if sys.stdout.isatty():
+        say("Ctrl-C stops it.")
     if folders:
         _add_folders(supervisor, partial(factories.add_folders, ground.settings, folders))
 
@@ -96,6 +100,18 @@ def _add_folders(supervisor: Supervisor, add: Callable[[], list[str]]) -> None:
             say(f"  {line}")
     except VitrineError as refusal:
         say(f"The folders were not added: {refusal.line()}")
+
+
+def _insist(supervisor: Supervisor, work: Callable[[], None]) -> None:
+    """The database may go away at any moment, also between two steps of a start."""
+    for _ in range(TRIES):
+        try:
+            supervisor.ask(work)
+        except VitrineError:
+            supervisor.rest(CONTACT_EVERY)
+        else:
+            return
+    supervisor.ask(work)
 
 
 def _greet(ground: Ground) -> None:
@@ -111,7 +127,13 @@ def _start_servers(supervisor: Supervisor, ground: Ground) -> None:
         postgres = ground.postgres
         _create_cluster(ground, postgres)
         supervisor.launch(
-            Child("postgres", lambda: _pid(postgres.start()), 0.5, partial(_takes_clients, postgres))
+            Child(
+                "postgres",
+                lambda: _pid(postgres.start()),
+                first_delay=0.5,
+                ready=partial(_takes_clients, postgres),
+                explain=postgres.last_words,
+            )
         )
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from appliance.core import log
 from appliance.runtime import forked, privileges
@@ -45,6 +46,8 @@ def _prepare_worker(ground: Ground, name: str, parent: int) -> None:
     _let_go(ground, sockets=name != "web")
     _own_environment(ground)
     _own_output(ground)
+    with suppress(OSError):  # for people who look at `top`
+        Path("/proc/self/comm").write_text(f"vitrine-{name}", encoding="ascii")
 
 
 def _let_go(ground: Ground, *, sockets: bool) -> None:

@@ -23,8 +23,10 @@ from appliance.runtime.wishes import Wishes
 from appliance.runtime.written import write_json
 
 
-WORK_GRACE = 5.0  # web and groups; then servers, so that the whole stop stays under 10 s
+WORK_GRACE = 4.6  # web and groups; then servers, so that the whole stop stays under 10 s
 SERVER_GRACE = 3.0
+LAST_GRACE = 0.8
+UNIMPRESSED = 1_000_000  # no number of further Ctrl-C shortens the last seconds
 LOOK_EVERY = 10.0
 SETTLE_AGAIN = 3.0
 ANSWER_LIMIT = 30.0
@@ -149,9 +151,9 @@ class Supervisor:
         self._until_gone(self.servers, SERVER_GRACE, stops)
         # An immediate stop of PostgreSQL loses nothing: the next start recovers.
         children.signal_to(self.servers, signal.SIGQUIT)
-        self._until_gone(self.servers, 1.0, stops + 1_000_000)
+        self._until_gone(self.servers, LAST_GRACE, UNIMPRESSED)
         children.signal_to(self.everyone, signal.SIGKILL)
-        self._until_gone(self.everyone, 1.0, stops + 1_000_000)
+        self._until_gone(self.everyone, LAST_GRACE, UNIMPRESSED)
         for name in (STATE, FILE):
             (self.settings.home.run / name).unlink(missing_ok=True)
 
@@ -176,7 +178,7 @@ class Supervisor:
         if self._stopping or self.wishes.stops:
             return
         wait = max(0.0, child.due_at - time.monotonic())
-        say(f"{child.name} {child.last_exit}; it starts again in {wait:.0f} s.")
+        say(f"{child.name} {child.last_exit}; it starts again {f'in {wait:.0f} s' if wait >= 1 else 'now'}.")
         if child.settles:
             children.end_orphans([*self._questions, *(other.pid for other in self.everyone)])
             self._unsettled.append(who)

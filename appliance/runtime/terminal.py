@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -11,12 +12,15 @@ EVERY = 10.0
 
 def say(line: str = "") -> None:
     """One line for the person or the container's log."""
-    print(line, flush=True)
+    # Whoever read it may have gone (`up | head`); that ends no instance.
+    with contextlib.suppress(OSError):
+        print(line, flush=True)
 
 
 def complain(line: str) -> None:
     """One line about a refusal."""
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 class Waiting:

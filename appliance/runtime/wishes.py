@@ -24,7 +24,9 @@ class Wishes:
         """Take over the process's signals."""
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for number in (*STOP, signal.SIGCHLD):
-            signal.signal(number, _noted)
+            # nohup asks to ignore the end of the terminal, and means it.
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _noted)
 
     def wait(self, limit: float) -> None:
         """Sleep until a signal or the limit."""

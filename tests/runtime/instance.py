@@ -22,6 +22,7 @@ from appliance.core.settings import Settings, load
 from appliance.runtime import datadir, launch
 from appliance.runtime.composition import Factories
 from appliance.runtime.contact import Found, adopt, judge, look
+from appliance.runtime.standing import standing
 from appliance.runtime.terminal import complain
 from migrations.run import upgrade
 
@@ -89,11 +90,21 @@ async def take_over(settings: Settings) -> None:
     await database.close()
 
 
+def borrow(settings: Settings) -> int:
+    with standing(settings, compose) as there:
+        complain(f"standing {there.settings.database_url} {there.urls}")
+        while not (settings.data / "enough").exists():
+            time.sleep(0.05)
+    return 0
+
+
 def main() -> int:
     OPTIONS.update(json.loads(sys.argv[1]))
     made = {name: OPTIONS[name] for name in SETTINGS if name in OPTIONS}
     settings = load(os.environ, **made)
     folders = [os.fsencode(path) for path in OPTIONS.get("folders", ())]
+    if OPTIONS.get("borrow"):
+        return borrow(settings)
     try:
         return launch.run(settings, compose, folders=folders)
     except VitrineError as refusal:
