@@ -185,9 +185,7 @@
   document.body.addEventListener("htmx:before:request", (event) => {
     if (event.target.id === "wall" && (scrollY > 40 || event.target.contains(document.activeElement))) event.preventDefault();
   });
-  document.body.addEventListener("htmx:after:swap", () => {
-    if (!wall.isConnected) location.reload();
-  });
+  document.body.addEventListener("htmx:after:swap", () => { now = measure(); begin(); });
   begin();
   restore();
 })();

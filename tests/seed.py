@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from appliance.core.paths import Home
 from tests.media_files import picture
 
 
+ORIGINALS = 30
 SIZES = ((640, 480), (480, 640), (640, 360), (500, 500), (700, 300), (360, 540))
 LATEST = datetime(2026, 11, 23, 18, 0)  # noqa: DTZ001 - wall time
 
@@ -74,6 +76,7 @@ async def seed(
         digest = hashlib.sha256(original).digest()
         if number < stored:
             _store(home, digest, made, preview=preview)
+        if number < min(stored, ORIGINALS):
             (root / f"{_name(number, latest)}.jpg").write_bytes(original)
         rows.append((_name(number, latest), digest, len(original), made, latest - apart * number))
     return await _insert(db, home, root, rows, preview=preview)
@@ -82,9 +85,13 @@ async def seed(
 def _store(home: Home, digest: bytes, made: Look, *, preview: bool) -> None:
     pictures = dict(made.grids) | ({"preview": made.preview} if preview else {})
     for name, (body, _, _) in pictures.items():
+        first = home.tmp / f"{id(made)}-{name}"
+        if not first.exists():
+            first.write_bytes(body)
         path = home.rendition(digest, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+        path.unlink(missing_ok=True)
+        os.link(first, path)
 
 
 async def _insert(

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from asyncpg import Connection, Record
 
 
+OPAQUE = frozenset({"image/jpeg", "image/heic", "image/heif", "image/bmp"})
+"""Formats that are practically never transparent."""
+
+
 class Tile(msgspec.Struct, frozen=True):
     """What a grid shows of one asset."""
 
@@ -38,6 +42,12 @@ class Tile(msgspec.Struct, frozen=True):
     grid_height: int | None
     reason: str | None
     """Why there is no grid picture."""
+
+    @property
+    def ground(self) -> int | None:
+        """Colour to stand in for the picture; none where it could shine through the picture for ever."""
+        opaque = self.kind == "video" or self.mime in OPAQUE
+        return self.dominant if opaque else None
 
     @property
     def position(self) -> Position:

@@ -147,6 +147,7 @@ HIDDEN = frozenset(
         "focal_length_35mm",
         "latitude",
         "longitude",
+        "bit_rate",
         "flash",
         "pixel_format",
         "container",
@@ -155,7 +156,6 @@ HIDDEN = frozenset(
 LABELS = {
     "video_codec": "Video",
     "audio_codec": "Sound",
-    "bit_rate": "Bits per second",
     "frame_rate": "Frames per second",
 }
 
@@ -167,6 +167,7 @@ def camera_facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("Lens", _fact(facts.get("lens", ""))),
         ("Set to", _exposure(facts)),
         ("Place", _position(facts)),
+        ("Data rate", _rate(facts.get("bit_rate"))),
     ]
     lines += [
         (LABELS.get(k, k.replace("_", " ").capitalize()), _fact(v))
@@ -191,6 +192,10 @@ def _exposure(facts: dict[str, Any]) -> str:
         "flash" if facts.get("flash") is True else "",
     )
     return ", ".join(p for p in parts if p)
+
+
+def _rate(bits: Any) -> str:
+    return f"{bits / 1e6:.1f} Mbit/s" if isinstance(bits, int | float) and bits > 0 else ""
 
 
 def _position(facts: dict[str, Any]) -> str:

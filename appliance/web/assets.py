@@ -21,7 +21,7 @@ SHELL_JS = ("vendor/htmx.min.js", "shell.js")
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
     "gallery.page.js": (*SHELL_JS, "gallery.js"),
-    "asset.page.css": (*SHELL_CSS, "dominant.css", "asset.css"),
+    "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
     "activity.page.css": (*SHELL_CSS, "activity.css"),
     "activity.page.js": SHELL_JS,

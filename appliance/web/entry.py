@@ -80,9 +80,9 @@ class EntryController(Controller):
 
     @get("/login")
     async def show_sign_in(self, request: AnyRequest, next: str = "/") -> Response[Any]:  # noqa: A002
-        """The sign-in page; set-up comes first, and who is in already passes."""
+        """The sign-in page; before there is an account set-up stands here, and who is in already passes."""
         if not await set_up_done():
-            return go("/setup")
+            return _set_up_page(request, FirstAccount())
         if await who(request) is not None:
             return go(safe_path(next))
         return _sign_in_page(request, where=safe_path(next))

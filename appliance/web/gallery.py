@@ -11,7 +11,7 @@ from appliance.core import db, keyset
 from appliance.core.errors import Invalid
 from appliance.core.keyset import Position
 from appliance.library import timeline
-from appliance.web import rows
+from appliance.web import rows, words
 from appliance.web.hypermedia import Screen, fragment, go, kept, nothing, shell_page, wants_fragment
 from appliance.web.pulse import Pulse, pulse
 from appliance.web.rows import LOOK_AHEAD, Chunk
@@ -28,6 +28,7 @@ RANGE_LIMIT = 3 * PAGE
 """A chunk that is asked for again may have grown by what came in since; beyond this it is split."""
 KEEP_SECONDS = 60
 EAGER = 12
+SCREEN = Screen("gallery", "Gallery", "gallery")
 AnyRequest = Request[Any, Any, Any]
 
 
@@ -118,6 +119,15 @@ class View:
         }
 
     @property
+    def month(self) -> str:
+        """The month that the reader looks at first."""
+        if self.chunk is None:
+            return ""
+        seen = [p.tile for g in self.chunk.groups for r in g.rows for p in r.tiles]
+        moment = seen[min(self.anchor, len(seen) - 1)].effective_at
+        return f"{words.MONTHS[moment.month - 1]} {moment.year}"
+
+    @property
     def waiting(self) -> int:
         """How many tiles still lack their picture."""
         if self.chunk is None:
@@ -174,14 +184,18 @@ class GalleryController(Controller):
             "busy": beat.busy,
             "grows": _grows(view, beat, at_top=at_top),
             "at_top": at_top,
+            "month": view.month,
         }
         if wants_fragment(request):
-            return nothing() if known == mark else fragment("gallery/_wall.html", **values)
-        months = await timeline.months(sql)
-        screen = Screen("gallery", "Gallery", "gallery")
-        return await shell_page(
-            request, sql, "gallery/index.html", screen, months=_by_year(months), densities=DENSITIES, **values
-        )
+            if known == mark:
+                return nothing()
+            return fragment("gallery/_wall_update.html", **values, **await self._toolbar(request, sql))
+        values |= await self._toolbar(request, sql)
+        return await shell_page(request, sql, "gallery/index.html", SCREEN, **values)
+
+    async def _toolbar(self, request: AnyRequest, sql: Connection[Any]) -> dict[str, Any]:
+        months = _by_year(await timeline.months(sql))
+        return {"months": months, "densities": DENSITIES, "density": Visitor.of(request).density}
 
     @get("/items")
     async def items(

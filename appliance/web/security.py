@@ -33,9 +33,10 @@ HEADERS: dict[bytes, bytes] = {
     # Not no-referrer: with that, browsers send "Origin: null" with our own forms, and on plain http in
     # a home network Origin is the only thing that tells our form from a stranger's. Other sites see nothing.
     b"referrer-policy": b"same-origin",
-    b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
 }
+# Browsers take it from secure origins only, and complain in the console about any other.
+SECURE_ONLY = {b"cross-origin-opener-policy": b"same-origin"}
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]{1,253})(?::(?P<port>\d{1,5}))?", re.IGNORECASE)
 SUFFIXES = (".local", ".lan", ".home.arpa", ".localhost")
@@ -98,8 +99,9 @@ class Gate:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         headers = dict(scope["headers"])
-        guarded = _guarded(send, request_id)
         host = headers.get(b"host", b"").decode("latin-1")
+        secure = scope["scheme"] == "https" or is_loopback(host)
+        guarded = _guarded(send, request_id, HEADERS | SECURE_ONLY if secure else HEADERS)
         # Static files are the same for everyone and give the refusal page its look.
         if not self.hosts.allows(host) and not scope["path"].startswith(PREFIX):
             await _refuse(guarded, 403, f"Vitrine does not answer to “{host[:80]}”", _host_hint(host))
@@ -134,13 +136,24 @@ async def _answer(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
     await app(scope, receive, bodiless)
 
 
-def _guarded(send: Send, request_id: str) -> Send:
+def is_loopback(host: str) -> bool:
+    """Whether a Host header names this very machine, which browsers trust without TLS."""
+    found = HOST.fullmatch(host)
+    name = found["name"].lower().strip("[]") if found else ""
+    return (
+        name == "localhost"
+        or name.endswith(".localhost")
+        or (_is_address(name) and ipaddress.ip_address(name).is_loopback)
+    )
+
+
+def _guarded(send: Send, request_id: str, added: dict[bytes, bytes]) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name.lower() for name, _ in message["headers"]}
             message["headers"] = [
                 *message["headers"],
-                *((n, v) for n, v in HEADERS.items() if n not in present),
+                *((n, v) for n, v in added.items() if n not in present),
                 (b"x-request-id", request_id.encode()),
             ]
         await send(message)

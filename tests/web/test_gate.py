@@ -102,3 +102,12 @@ async def test_a_form_that_is_too_large_is_refused_in_words(
     answer = await stranger.post("/login", data={"name": NAME, "password": PASSWORD + "x" * 2_000_000})
     assert answer.status_code == 413
     assert "Too much at once" in answer.text
+
+
+async def test_headers_that_need_a_secure_origin_are_sent_to_secure_origins_only(
+    stranger: httpx.AsyncClient,
+) -> None:
+    for host, sent in (("127.0.0.1:8420", True), ("[::1]:8420", True), ("192.168.1.5:8420", False)):
+        headers = (await stranger.get("/login", headers={"Host": host})).headers
+        assert ("cross-origin-opener-policy" in headers) is sent
+    assert "cross-origin-opener-policy" in (await stranger.get("https://nas.local/login")).headers

@@ -83,7 +83,7 @@ def _result(run: RunView) -> str:
         for key, value in run.counts.items()
         if isinstance(value, int) and value
     ]
-    return ", ".join(counted) or ("nothing to do" if run.status == "done" else "")
+    return ", ".join(counted)
 
 
 def lane_state(lane: LaneView) -> tuple[str, str]:

@@ -1,0 +1,154 @@
+"""The wall while it grows and while one walks along it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from playwright.async_api import Browser
+
+from appliance.core.db import Database
+from tests.browser.conftest import Site, Visit, set_up, visit
+from tests.seed import LATEST, seed
+
+
+TILE = """(() => {
+    const tile = [...document.querySelectorAll('.tile > a')].find((a) => a.getBoundingClientRect().top > 250);
+    return [tile.id, tile.getBoundingClientRect().top];
+})()"""
+
+
+async def walk(made: Visit, by: int, until: str, *, steps: int = 600) -> None:
+    """Turn the wheel until the page says so."""
+    await made.page.mouse.move(700, 500)
+    for _ in range(steps):
+        if await made.page.evaluate(until):
+            return
+        await made.page.mouse.wheel(0, by)
+        await made.page.wait_for_timeout(25)
+    raise AssertionError(f"not within {steps} turns: {until}")
+
+
+async def test_the_first_pictures_hang_themselves(browser: Browser, site: Site, db: Database) -> None:
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.until("document.body.innerText.includes('Nothing on the walls yet')")
+    await seed(db, site.settings.home, 9, stored=9)
+    await made.until("document.querySelectorAll('.tile img').length === 9")
+    assert await made.page.evaluate("document.querySelector('.toolbar')?.innerText ?? ''") != ""
+    await seed(db, site.settings.home, 30, latest=datetime(2025, 1, 1), stored=30)  # noqa: DTZ001 - wall time
+    await made.page.wait_for_timeout(1500)
+    assert await made.troubles() == []
+
+
+async def test_what_is_new_is_said_and_nothing_moves(browser: Browser, site: Site, db: Database) -> None:
+    await seed(db, site.settings.home, 400, stored=400)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    before = await made.top_of(".tile:nth-child(2) > a")
+    await seed(db, site.settings.home, 37, latest=datetime(2026, 12, 1), stored=37)  # noqa: DTZ001 - wall time
+    await made.page.evaluate("document.body.dispatchEvent(new Event('beat'))")
+    await made.until("document.querySelector('.pill-new')?.innerText.includes('37 new')")
+    assert await made.top_of(".tile:nth-child(2) > a") == before
+    await made.page.click(".pill-new")
+    await made.until("document.querySelector('.month')?.innerText.includes('December 2026')")
+    assert await made.troubles() == []
+
+
+async def test_a_long_walk_keeps_the_page_small_and_the_way_back_whole(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    ids = await seed(db, site.settings.home, 2400, stored=2400)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await walk(made, 700, "scrollY > 40000")
+    assert await made.page.evaluate("document.querySelectorAll('.chunk').length") > 8
+    assert await made.page.evaluate("document.querySelectorAll('*').length") < 3000
+    assert await made.page.evaluate("document.querySelectorAll('.chunk[data-empty]').length") > 3
+    await walk(made, -700, "scrollY === 0")
+    await made.page.wait_for_timeout(400)
+    first = await made.page.evaluate("document.querySelector('.tile > a').id")
+    assert first == f"a{ids[0]}"
+    assert await made.page.evaluate("location.pathname + location.search") == "/"
+    assert await made.troubles() == []
+
+
+async def test_heights_are_known_before_chunks_are_built(browser: Browser, site: Site, db: Database) -> None:
+    await seed(db, site.settings.home, 700, stored=700)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await walk(made, 600, "document.querySelectorAll('.chunk:not([data-empty])').length >= 3")
+    off = await made.page.evaluate(
+        """[...document.querySelectorAll('.chunk:not([data-empty])')].map((chunk) => {
+            const told = parseFloat(chunk.style.containIntrinsicBlockSize.replace('auto ', ''));
+            chunk.style.contentVisibility = 'visible';
+            const real = chunk.getBoundingClientRect().height;
+            chunk.style.contentVisibility = '';
+            return Math.abs(told - real);
+        })"""
+    )
+    assert len(off) >= 3
+    # The first heading of the page stands nearer to the top than the others; rounding does the rest.
+    assert max(off[1:]) <= 4, off
+
+
+async def test_scrolling_up_from_the_middle_never_moves_what_is_seen(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 900, stored=900)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.goto(f"{site.url}/?at=2026-08#m2026-08")
+    await made.page.wait_for_timeout(400)
+    await made.page.mouse.move(700, 500)
+    worst = 0.0
+    for _ in range(40):
+        name, top = await made.page.evaluate(TILE)
+        await made.page.mouse.wheel(0, -300)
+        await made.page.wait_for_timeout(60)
+        now = await made.page.evaluate(
+            f"document.getElementById('{name}')?.getBoundingClientRect().top ?? null"
+        )
+        if now is not None:
+            worst = max(worst, top - now, now - top - 300)
+    assert worst <= 8, worst
+    assert await made.troubles() == []
+
+
+async def test_arrows_walk_along_the_rows_and_enter_opens(browser: Browser, site: Site, db: Database) -> None:
+    ids = await seed(db, site.settings.home, 60, stored=60)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.focus(f"#a{ids[0]}")
+    await made.page.keyboard.press("ArrowRight")
+    assert await made.page.evaluate("document.activeElement.id") == f"a{ids[1]}"
+    await made.page.keyboard.press("ArrowDown")
+    below = await made.page.evaluate("document.activeElement.id")
+    assert below not in {f"a{ids[0]}", f"a{ids[1]}"}
+    await made.page.keyboard.press("ArrowUp")
+    assert await made.page.evaluate("document.activeElement.id") == f"a{ids[1]}"
+    await made.page.keyboard.press("Enter")
+    await made.page.wait_for_url(f"{site.url}/asset/{ids[1]}")
+    assert LATEST.year == 2026
+
+
+async def test_the_activity_page_is_live_and_keeps_what_is_open(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO task_run (task, lane, kind, status, claimed_at, finished_at, error, trace)"
+            " VALUES ('ingest.scan', 'scan', 'run', 'error', now(), now(), 'It broke', 'Traceback of it')"
+        )
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.goto(f"{site.url}/admin/activity")
+    await made.page.click("summary:has-text('Trace')")
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO task_run (task, lane, kind, status, claimed_at, finished_at)"
+            " VALUES ('ingest.scan', 'scan', 'run', 'done', now(), now())"
+        )
+    await made.page.evaluate("document.body.dispatchEvent(new Event('beat'))")
+    await made.until("document.querySelectorAll('.runs tbody tr').length === 2")
+    assert await made.page.evaluate("document.querySelector('details').open")
+    assert await made.troubles() == []
