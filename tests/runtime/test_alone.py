@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -43,14 +44,14 @@ def test_borrowed_servers_end_with_a_killed_verb(data):
     wait_until(lambda: alive(pids) == [], "the servers ended", limit=15)
 
 
-def test_a_verb_beside_a_running_instance_uses_that(data):
-    with instance(data) as running:
-        verb = begin(data, borrow=True)
+def test_a_verb_beside_a_running_instance_uses_that(used):
+    with instance(used) as running:
+        verb = begin(used, borrow=True)
         verb.output = running.output
         borrowed(verb)
 
         assert f"['http://localhost:{running.port}'" in running.said()
-        (data / "enough").touch()
+        (used / "enough").touch()
         assert verb.process.wait(timeout=20) == 0
         assert running.page()
 
@@ -60,8 +61,8 @@ def test_parts_end_together_on_a_signal(tmp_path):
         return side_by_side({"one": linger(tmp_path / "one"), "two": linger(tmp_path / "two")})
 
     process = in_background(ask)
-    wait_until(lambda: (tmp_path / "one").exists() and (tmp_path / "two").exists(), "both run")
-    pids = [int((tmp_path / name).read_text()) for name in ("one", "two")]
+    wait_until(lambda: len(read_pids(tmp_path)) == 2, "both run")
+    pids = read_pids(tmp_path)
     os.kill(process, signal.SIGTERM)
 
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
@@ -151,6 +152,10 @@ def verb(*words: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=60,
     )
+
+
+def read_pids(folder: Path) -> list[int]:
+    return [int(text) for path in folder.iterdir() if (text := path.read_text())]
 
 
 def linger(mark: os.PathLike[str]):

@@ -78,20 +78,10 @@ def test_database_of_another_installation_is_refused(data, empty_database):
     assert "belongs to another Vitrine" in refused(data, empty_database)
 
 
-def test_a110_empty_database_under_a_known_directory_is_refused(data, empty_database):
-    with instance(data):
-        pass
-
-    line = refused(data, empty_database)
+def test_a110_empty_database_under_a_known_directory_is_refused_and_stays_empty(used, empty_database):
+    line = refused(used, empty_database)
 
     assert "is empty, but this data directory has been in use" in line
-
-
-def test_a110_wrong_empty_database_gets_no_tables(data, empty_database):
-    with instance(data):
-        pass
-    refused(data, empty_database)
-
     assert asyncio.run(tables(empty_database)) == 0
 
 

@@ -25,20 +25,20 @@ def refusal(data: Path, **options: object) -> tuple[int, str]:
         started.end_at_once()
 
 
-def test_stop_takes_less_than_ten_seconds_even_with_a_stubborn_child(data):
-    with instance(data, stubborn="heavy") as running:
+def test_stop_takes_less_than_ten_seconds_even_with_a_stubborn_child(used):
+    with instance(used, stubborn="heavy") as running:
         pids = list(running.pids().values())
         begun = time.monotonic()
 
         assert running.end(signal.SIGTERM) == 0
         assert time.monotonic() - begun < 10
         assert alive(pids) == []
-        assert proc.working_in(data / "pg") == []
-        assert not (data / "pg" / "postmaster.pid").exists()
+        assert proc.working_in(used / "pg") == []
+        assert not (used / "pg" / "postmaster.pid").exists()
 
 
-def test_second_interrupt_stops_faster(data):
-    with instance(data, stubborn="heavy") as running:
+def test_second_interrupt_stops_faster(used):
+    with instance(used, stubborn="heavy") as running:
         begun = time.monotonic()
         running.process.send_signal(signal.SIGINT)
         wait_until(lambda: "Stopping" in running.said(), "it begins to stop")
@@ -48,19 +48,19 @@ def test_second_interrupt_stops_faster(data):
         assert time.monotonic() - begun < 4
 
 
-def test_children_end_with_a_killed_supervisor_and_the_next_start_is_clean(data):
-    with instance(data) as running:
+def test_children_end_with_a_killed_supervisor_and_the_next_start_is_clean(used):
+    with instance(used) as running:
         pids = list(running.pids().values())
         running.process.kill()
         running.process.wait()
         wait_until(lambda: alive(pids) == [], "all children ended", limit=20)
 
-    with instance(data) as again:
+    with instance(used) as again:
         assert again.page()
 
 
-def test_what_an_earlier_life_left_behind_is_ended_first(data):
-    with instance(data) as running:
+def test_what_an_earlier_life_left_behind_is_ended_first(used):
+    with instance(used) as running:
         pids = running.pids()
         # A stopped process does not act on its death signal until somebody continues it.
         for name in ("quick", "postgres", "web"):
@@ -69,15 +69,15 @@ def test_what_an_earlier_life_left_behind_is_ended_first(data):
         running.process.wait()
         assert alive([pids["web"]])
 
-    with instance(data, port=running.port) as again:
+    with instance(used, port=running.port) as again:
         assert alive(list(pids.values())) == []
         assert "earlier run" in again.said()
         assert again.page()
 
 
-def test_second_instance_is_refused_in_one_line(data):
-    with instance(data) as running:
-        status, said = refusal(data, port=free_port())
+def test_second_instance_is_refused_in_one_line(used):
+    with instance(used) as running:
+        status, said = refusal(used, port=free_port())
 
         assert status == 1
         assert "already running" in said.splitlines()[-1]
@@ -164,17 +164,17 @@ def refusal_at(data: Path) -> tuple[int, str]:
         data.with_name(f"{data.name}.said").unlink(missing_ok=True)
 
 
-def test_a110_lost_database_is_not_replaced_by_a_new_one(data):
-    with instance(data) as running:
+def test_a110_lost_database_is_not_replaced_by_a_new_one(used):
+    with instance(used) as running:
         running.end()
-    (data / "pg").rename(data / "pg.elsewhere")
+    (used / "pg").rename(used / "pg.elsewhere")
 
-    status, said = refusal(data)
+    status, said = refusal(used)
 
     assert status == 1
     assert "has been in use" in said
     assert "setup?code" not in said.splitlines()[-1]
-    assert not (data / "pg").exists()
+    assert not (used / "pg").exists()
 
 
 def test_interrupted_first_start_is_begun_again(data):
@@ -188,8 +188,8 @@ def test_interrupted_first_start_is_begun_again(data):
         assert not (data / "pg.new").exists()
 
 
-def test_crashing_group_backs_off_and_shows_as_degraded(data):
-    with instance(data, crashing="long") as running:
+def test_crashing_group_backs_off_and_shows_as_degraded(used):
+    with instance(used, crashing="long") as running:
         wait_until(lambda: running.process_state("long").get("state") == "degraded", "it shows", limit=20)
 
         assert running.health["state"] == "degraded"
@@ -198,8 +198,8 @@ def test_crashing_group_backs_off_and_shows_as_degraded(data):
         assert restarts <= 5
 
 
-def test_imports_pause_below_the_floor_and_say_so(data):
-    with instance(data, disk_floor_mb=10**9) as running:
+def test_imports_pause_below_the_floor_and_say_so(used):
+    with instance(used, disk_floor_mb=10**9) as running:
         wait_until(running.home.imports_paused.exists, "imports are paused", limit=20)
 
         assert "are free" in json.loads(running.home.imports_paused.read_text())["reason"]
@@ -207,8 +207,8 @@ def test_imports_pause_below_the_floor_and_say_so(data):
         assert running.health["state"] == "degraded"
 
 
-def test_folders_are_added_after_the_start(data):
-    with instance(data, folders=["/tmp"]) as running:
+def test_folders_are_added_after_the_start(used):
+    with instance(used, folders=["/tmp"]) as running:
         wait_until(lambda: "added b'/tmp'" in running.said(), "the folder was added")
 
 
@@ -217,8 +217,8 @@ def noted(running: Instance) -> list[dict[str, Any]]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a plain user has no rights to drop")
-def test_as_root_servers_and_workers_run_without_its_rights(data):
-    with instance(data) as running:
+def test_as_root_servers_and_workers_run_without_its_rights(used):
+    with instance(used) as running:
         uids = {os.stat(f"/proc/{pid}").st_uid for pid in running.pids().values()}
         wait_until(lambda: len(noted(running)) == 3, "the groups noted their rights")
 
@@ -232,4 +232,4 @@ def test_as_root_servers_and_workers_run_without_its_rights(data):
             assert line["NoNewPrivs:"] == "1"
         heavy = next(line for line in noted(running) if line["group"] == "heavy")
         assert int(heavy["CapAmb:"], 16) == 1 << 2
-        assert os.stat(data).st_uid in uids
+        assert os.stat(used).st_uid in uids
