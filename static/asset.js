@@ -28,13 +28,11 @@
     target.click();
   });
 
-  // Only what is made already: a request would otherwise put a neighbour's preview before this one's.
-  addEventListener("load", () => {
-    for (const step of document.querySelectorAll("[data-next]")) {
-      const early = document.createElement("link");
-      early.rel = "prefetch";
-      early.href = step.getAttribute("href");
-      document.head.append(early);
-    }
-  });
+  // The pictures beside this one, once this one is sharp: asking earlier would put theirs before it.
+  const early = () => {
+    if (document.querySelector("#picture[hx-get]")) return;
+    for (const step of document.querySelectorAll("[data-next]")) new Image().src = step.dataset.next;
+  };
+  addEventListener("load", early);
+  document.body.addEventListener("htmx:after:swap", early);
 })();

@@ -110,6 +110,15 @@
     if (part.matches(".pager")) pagers.observe(part);
     if (part.matches(".chunk")) { size(part); chunks.observe(part); }
   };
+  // What did not arrive is asked for again with the next beat, while it is still wanted.
+  document.body.addEventListener("beat", () => {
+    for (const part of document.querySelectorAll(".pager.broken, .chunk[data-empty]")) {
+      part.classList.remove("broken");
+      pagers.unobserve(part);
+      chunks.unobserve(part);
+      watch(part);
+    }
+  });
   const begin = () => document.querySelectorAll("#wall > *").forEach(watch);
 
   // ---- the address is the position

@@ -46,7 +46,8 @@ class Hosts:
     """The names under which the pages may be reached; others are how a foreign page rebinds DNS to us."""
 
     def __init__(self, further: Iterable[str]) -> None:
-        own = {socket.gethostname(), socket.getfqdn()}
+        # Not the full name: asking for it may wait for a name server that is not there.
+        own = {socket.gethostname()}
         own |= {n.partition(".")[0] for n in own}
         self._names = {n.lower().rstrip(".") for n in own | set(further) | {"localhost"} if n}
 

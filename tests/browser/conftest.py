@@ -57,7 +57,7 @@ def site(db: Database, redis_url: str, settings: Settings, tmp_path: Path) -> It
         yield Site(f"http://127.0.0.1:{port.read_text()}", settings, process)
     finally:
         process.terminate()
-        process.wait(10)
+        assert process.wait(10) == 0
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 
 from appliance.core.db import Database
 from tests.browser.conftest import Site, Visit, set_up, visit
@@ -152,3 +152,37 @@ async def test_the_activity_page_is_live_and_keeps_what_is_open(
     await made.until("document.querySelectorAll('.runs tbody tr').length === 2")
     assert await made.page.evaluate("document.querySelector('details').open")
     assert await made.troubles() == []
+
+
+async def test_the_page_holds_a_limited_number_of_chunks(browser: Browser, site: Site, db: Database) -> None:
+    ids = await seed(db, site.settings.home, 1500, stored=1500)
+    made = await visit(browser, site)
+
+    async def fewer(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, body=(await answer.text()).replace("MOST = 300", "MOST = 5"))
+
+    await made.page.route("**/gallery.page.*.js", fewer)
+    await set_up(made, db)
+    await walk(made, 700, "!document.querySelector('.pager[data-way=before]')")
+    assert await made.page.evaluate("document.querySelectorAll('.chunk').length") <= 5
+    last = await made.page.evaluate("[...document.querySelectorAll('.tile > a')].at(-1).id")
+    assert last == f"a{ids[-1]}"
+    await walk(made, -700, "scrollY === 0 && !document.querySelector('.pager[data-way=after]')")
+    assert await made.page.evaluate("document.querySelector('.tile > a').id") == f"a{ids[0]}"
+    assert await made.page.evaluate("document.querySelectorAll('.chunk').length") <= 5
+    assert await made.troubles() == []
+
+
+async def test_a_chunk_that_did_not_arrive_is_asked_for_again(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 400, stored=400)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.route("**/items?before=*", lambda route: route.abort())
+    await made.page.reload()
+    await walk(made, 700, "document.querySelector('.pager.broken') !== null")
+    await made.page.unroute("**/items?before=*")
+    await made.page.evaluate("document.body.dispatchEvent(new Event('beat'))")
+    await made.until("document.querySelectorAll('.chunk').length >= 2")
