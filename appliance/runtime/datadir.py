@@ -15,7 +15,7 @@ from appliance.core.errors import VitrineError
 from appliance.core.paths import Home
 from appliance.runtime.account import Account
 from appliance.runtime.forked import answer_of
-from appliance.runtime.privileges import become
+from appliance.runtime.privileges import acting_as, become
 from appliance.runtime.written import read_json, write_json
 
 
@@ -71,9 +71,8 @@ def occupy(home: Home, account: Account | None) -> int:
         os.chown(home.data, account.uid, account.gid)
         home.data.chmod(0o700)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(home.lock, flags, 0o600)
-    if account is not None:
-        os.fchown(handle, account.uid, account.gid)
+    with acting_as(account):  # the directory is the account's: what lies there may lead anywhere
+        handle = os.open(home.lock, flags, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

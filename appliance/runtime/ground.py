@@ -52,9 +52,9 @@ def prepare(settings: Settings, *, pages: bool) -> Ground:
     programs = _find(settings)
     in_reach = _program_in_reach(account)
     lock, sockets = _occupy(settings, account, pages=pages)
-    programs = _bring_within_reach(programs, account, home)
     privileges.act_as(account)
     os.umask(0o077)
+    programs = _bring_within_reach(programs, account, home)
     instance = datadir.furnish(home, known)
     postgres, valkey = _servers(home, programs, account)
     settings = settings.with_(

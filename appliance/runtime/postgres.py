@@ -96,7 +96,13 @@ class PostgresServer:
     def _refuse_other_version(self) -> None:
         have = (self.data / "PG_VERSION").read_text(encoding="ascii").strip()
         said = subprocess.run(  # noqa: S603
-            [str(self.bin / "postgres"), "--version"], check=True, capture_output=True, text=True, timeout=60
+            [str(self.bin / "postgres"), "--version"],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=server_environment(),
+            preexec_fn=child_setup(self.account, signal.SIGKILL),
         ).stdout
         major = said.split()[-1].partition(".")[0] if "(PostgreSQL)" in said else have
         if major.isdigit() and major != have:
