@@ -23,6 +23,8 @@ from queues.reads import LaneView
 AnyRequest = Request[Any, Any, Any]
 SCREEN = Screen("activity", "Activity", "activity")
 STATES = {"": "All", "running": "Running", "error": "Failed", "recovered": "Recovered"}
+LONG_WAIT = 600
+"""Seconds after which something that waits in a lane where nothing runs is worth a look."""
 RUN_HEALTH = {
     "pending": ("off", "Waits"),
     "running": ("run", "Running"),
@@ -92,7 +94,9 @@ def lane_state(lane: LaneView) -> tuple[str, str]:
         return "off", f"Paused by {lane.paused_by}" if lane.paused_by else "Paused"
     if lane.running:
         return "run", "Running"
-    return ("warn", "Waits") if lane.depth else ("ok", "Idle")
+    if not lane.depth:
+        return "ok", "Idle"
+    return ("warn", "Waits long") if (lane.oldest_s or 0) > LONG_WAIT else ("ok", "Waits its turn")
 
 
 def lane_hint(lane: LaneView) -> str:
