@@ -49,8 +49,8 @@ def read(instance: Instance, batch: int) -> Books:
 
 
 _SECONDS = """
-SELECT extract(epoch FROM max(t.finished_at) - b.queued_at)::float8
-FROM import_batch b JOIN import_task t ON t.batch_id = b.id WHERE b.id = $1 GROUP BY b.id
+SELECT coalesce(extract(epoch FROM max(t.finished_at) - b.queued_at)::float8, 0)
+FROM import_batch b LEFT JOIN import_task t ON t.batch_id = b.id WHERE b.id = $1 GROUP BY b.id
 """
 _REASONS = """
 SELECT reason, count(*)::int FROM root_entry

@@ -60,7 +60,9 @@ def until_unfinished(instance: Instance, below: int, *, limit: float = 300) -> N
 
     def there() -> bool:
         left = books.unfinished(instance)
-        if not instance.patient_value("SELECT bool_and(walked_at IS NOT NULL) FROM import_batch"):
+        states = instance.patient_value("SELECT array_agg(status) FROM import_batch")
+        assert not {"error", "cancelled"} & set(states), instance.last_lines()
+        if not {"importing", "done"}.issuperset(states):
             raise NotYet
         return left < below
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import http.client
 import json
@@ -15,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from appliance.runtime import proc
 
 
 GROUPS = ("quick", "heavy", "long")
+LIBRARIES = str(Path(asyncpg.__file__).parents[1])
 DECODER = "appliance.media.child"
 PATIENCE = 60.0
 
@@ -68,7 +71,7 @@ class Instance:
         """Start any verb on this data directory; its output goes to the log."""
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                command(*arguments, "--data", str(self.data)),
+                self._command(arguments),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -81,7 +84,7 @@ class Instance:
     def run(self, *arguments: str, limit: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run a verb on this data directory to its end."""
         return subprocess.run(
-            command(*arguments, "--data", str(self.data)),
+            self._command(arguments),
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -135,19 +138,25 @@ class Instance:
     def _ended(self) -> bool:
         return self.process is not None and self.process.poll() is not None
 
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        """The program that the bootstrap script hands over to."""
+        python = interpreter_for(self.user)
+        return [python, "-P", "-m", "appliance.main", *arguments, "--data", str(self.data)]
+
     def _environ(self) -> dict[str, str]:
         # No ".pyc" from another account into the working tree, no settings of whoever runs the tests.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VITRINE_")}
-        fixed = {"PYTHONPATH": str(PROJECT), "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        fixed = {
+            "PYTHONPATH": f"{PROJECT}:{LIBRARIES}",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         if self.user:
-            fixed["HOME"] = str(self.data.parent)
+            fixed |= environ_of(interpreter_for(self.user)) | {"HOME": str(self.data.parent)}
         return kept | fixed | {"VITRINE_LOG_FORMAT": "json"} | self.environ
 
     def _identity(self) -> dict[str, Any]:
-        if not self.user:
-            return {}
-        entry = pwd.getpwnam(self.user)
-        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        return identity_of(self.user) if self.user else {}
 
     def last_lines(self, count: int = 30) -> str:
         """The end of the log, for a message."""
@@ -261,9 +270,50 @@ def wait_for(condition: Callable[[], Any], what: str, *, limit: float = PATIENCE
         time.sleep(every)
 
 
-def command(*arguments: str) -> list[str]:
-    """The program that the bootstrap script hands over to."""
-    return [sys.executable, "-P", "-m", "appliance.main", *arguments]
+def identity_of(user: str) -> dict[str, Any]:
+    """Arguments of `subprocess` that turn a child into that account."""
+    entry = pwd.getpwnam(user)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+@cache
+def interpreter_for(user: str) -> str:
+    """Our Python for that account: a copy of it where ours lies in a home that is closed to others."""
+    if not user or _runs(sys.executable, user):
+        return sys.executable
+    copied = _copy_of_python()
+    assert _runs(copied, user), f"{user} cannot run a copy of {sys.base_prefix}"
+    return copied
+
+
+def environ_of(python: str) -> dict[str, str]:
+    """Where a copied interpreter finds its own library, before an older one of the system."""
+    return {"LD_LIBRARY_PATH": str(Path(python).parents[1] / "lib")}
+
+
+def _runs(python: str, user: str) -> bool:
+    with contextlib.suppress(OSError):
+        environ = {"PYTHONDONTWRITEBYTECODE": "1"} | environ_of(python)
+        test = [python, "-c", "import ssl, asyncpg, msgspec"]
+        return subprocess.run(test, check=False, env=environ, cwd="/", **identity_of(user)).returncode == 0
+    return False
+
+
+def _copy_of_python() -> str:
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    base, place = Path(sys.base_prefix), Path(tempfile.mkdtemp(prefix="vp-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place.chmod(0o755)
+    unneeded = shutil.ignore_patterns("test", "site-packages", "__pycache__", "*.a")
+    shutil.copytree(base / "lib" / name, place / "lib" / name, ignore=unneeded)
+    # Children of the product set the search path anew, as is right where the libraries are beside Python.
+    packages = place / "lib" / name / "site-packages"
+    packages.mkdir()
+    (packages / "vitrine.pth").write_text(LIBRARIES + "\n", encoding="utf-8")
+    (place / "bin").mkdir()
+    for found in (base / "bin" / name, *(base / "lib").glob("libpython*.so*")):
+        shutil.copy2(found, place / found.relative_to(base))
+    return str(place / "bin" / name)
 
 
 def command_of(pid: int) -> str:
