@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from PIL import Image
@@ -31,6 +32,21 @@ LIMIT = 600.0
 WIDTH = FITS[PREVIEW].width
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One opening, and where its milliseconds went."""
+
+    total: float
+    stages: dict[str, float]
+
+
+_MOMENTS = (
+    "SELECT extract(epoch FROM claimed_at)::float8 AS claimed,"
+    " extract(epoch FROM started_at)::float8 AS started, extract(epoch FROM finished_at)::float8 AS finished"
+    " FROM rendition WHERE asset_id = $1 AND name = 'preview'"
+)
+
+
 @dataclass(slots=True)
 class Visit:
     """A signed-in visitor and the assets that were not opened yet."""
@@ -40,30 +56,33 @@ class Visit:
     reader: Reader
     fresh: list[int]
 
-    def open(self) -> float:
-        """Milliseconds from the click to the bytes of the sharp picture: the page, then its preview."""
+    def open(self) -> Opened:
+        """From the click to the bytes of the sharp picture: the page, then its preview."""
         asset = self.fresh.pop()
         self.look.change(
             "UPDATE rendition SET status = 'pending', priority = 5, finished_at = NULL, bytes = NULL"
             " WHERE asset_id = $1 AND name = 'preview' AND status <> 'processing'",
             asset,
         )
-        begun = time.monotonic()
+        moments = [time.time()]
         self.reader.get(f"/asset/{asset}")
         body = self.reader.get(f"/media/{asset}/preview")
-        spent = (time.monotonic() - begun) * 1000
+        received = time.time()
+        moments += [*self.look.row(_MOMENTS, asset).values(), received]
         with Image.open(io.BytesIO(body)) as picture:
             if max(picture.size) != WIDTH:
                 raise BenchBroke(f"The preview is {picture.size[0]}x{picture.size[1]}, not sharp")
-        return spent
+        steps = [round((b - a) * 1000, 1) for a, b in pairwise(moments)]
+        stages = dict(zip(("until_claimed", "until_begun", "drawn", "until_received"), steps, strict=True))
+        return Opened((received - moments[0]) * 1000, stages)
 
-    def each(self, times: int, before: Callable[[], None] = lambda: None) -> list[float]:
+    def each(self, times: int, before: Callable[[], None] = lambda: None) -> list[Opened]:
         """Open that many, one after the other."""
-        spent = []
+        opened = []
         for _ in range(min(times, len(self.fresh))):
             before()
-            spent.append(self.open())
-        return spent
+            opened.append(self.open())
+        return opened
 
     def end_decoders(self) -> None:
         """As after a minute of rest; an idle decoder costs nobody anything when it ends."""
@@ -95,17 +114,18 @@ def measure(stage: Stage) -> tuple[dict[str, Any], list[Check]]:
             look.until("SELECT count(*) > $1 FROM asset", first + 5, limit=LIMIT)
             busy = visit.each(QUICK_TIMES if stage.quick else TIMES)
             importing = not look.value(batches.IDLE)
-    figures = {
-        "calm_ms": median(calm),
-        "calm_rounds_ms": spread(calm),
-        "from_rest_ms": median(rested),
-        "from_rest_rounds_ms": spread(rested),
-        "importing_ms": median(busy),
-        "importing_rounds_ms": spread(busy),
-        "imported_throughout": importing,
-    }
-    checks = [at_most("opening a 12 MP picture without preview, ms", median(calm), SHARP_MS)]
+    figures = {"calm": _figures(calm), "from_rest": _figures(rested), "importing": _figures(busy)}
+    figures["importing"]["imported_throughout"] = importing
+    checks = [at_most("opening a 12 MP picture without preview, ms", figures["calm"]["ms"], SHARP_MS)]
     return {"opening": figures}, checks
+
+
+def _figures(opened: list[Opened]) -> dict[str, Any]:
+    return {
+        "ms": median([o.total for o in opened]),
+        "rounds_ms": spread([o.total for o in opened]),
+        **{name: median([o.stages[name] for o in opened]) for name in opened[0].stages},
+    }
 
 
 def _assets(look: Look) -> list[int]:
