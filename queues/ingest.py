@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from appliance.core import db, settings
+from appliance.core import db, log, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
-from appliance.core.offload import child, python
+from appliance.core.offload import Child, child, python
 from appliance.ingest import claims, finishing, scanning, services, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
@@ -42,6 +42,10 @@ async def scan(run: Run) -> None:
         stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
         try:
             complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
+        except scanning.WalkBroke:
+            if not await _goes_on(run, walking, process):
+                raise
+            return
         except scanning.RootUnavailable as gone:
             async with db.unit_of_work() as uow:
                 await scanning.mark_root(uow.sql, walking, "unavailable", gone.title)
@@ -56,6 +60,17 @@ async def scan(run: Run) -> None:
         await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
         await services.close_batches(uow.sql)
         uow.record(FilesFound())
+
+
+async def _goes_on(run: Run, walking: scanning.Walking, process: Child) -> bool:
+    """A64: a walk whose child died is resumed behind its last folder."""
+    log.get().warning("walk broke off", batch_id=walking.batch_id, said=" | ".join(process.errors)[-500:])
+    async with db.unit_of_work() as uow:
+        if not await scanning.goes_on(uow.sql, walking):
+            return False
+        await run.finish(uow, "pending")
+        uow.record(ScanQueued())
+    return True
 
 
 def paused() -> str | None:

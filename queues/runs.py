@@ -16,7 +16,7 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
 from queues.declare import Task
-from queues.outage import surely
+from queues.outage import is_outage, surely
 from queues.process import Activity, Process, Why
 from queues.waiting import has_waiting, source
 
@@ -82,6 +82,8 @@ async def execute(process: Process, task: Task, row: int | None) -> None:
     try:
         ending = await _supervised(run, activity)
         await surely(lambda: record(run, ending), until=process.stopping.is_set)
+        if ending.status == "pending" and not process.stopping.is_set():
+            await process.bell.ring(task)
     finally:
         process.active.discard(activity)
 
@@ -173,6 +175,8 @@ def _ending(run: Run, body: asyncio.Task[Any], activity: Activity) -> Ending:
         if error is None:
             # It had its time to tidy up and used it: stopped by wish, not done.
             return Ending("cancelled", "cancelled") if run.cancelled else Ending("done")
+        if activity.why is None and _may_go_on(run, error):
+            return Ending("pending")
         if activity.why is None:
             log.get().error("task failed", task=run.task.name, error=describe(error))
             return Ending("error", describe(error))
@@ -184,6 +188,12 @@ def _ending(run: Run, body: asyncio.Task[Any], activity: Activity) -> Ending:
         case None:
             log.get().error("task outlived its limit", task=run.task.name)
             return Ending("error", f"Took longer than its limit of {run.task.limit}")
+
+
+def _may_go_on(run: Run, error: BaseException) -> bool:
+    """An outage is not the run's fault: what can begin again waits for the end of it."""
+    ledger = run.task.ledger
+    return (ledger is None or ledger.stalled == ledger.pending) and is_outage(error)
 
 
 def describe(error: BaseException) -> str:

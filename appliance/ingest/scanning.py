@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from appliance.core import names
+from appliance.core import clock, names
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.errors import VitrineError
 from appliance.core.log import get
@@ -18,6 +18,11 @@ from appliance.ingest.facts import FilesFound
 
 if TYPE_CHECKING:
     from asyncpg import Connection
+
+
+TELL_S = 0.5
+PATIENCE = 10
+"""As often a walk may break off before its batch ends with an error."""
 
 
 class RootUnavailable(VitrineError):
@@ -64,7 +69,7 @@ async def records(stream: asyncio.StreamReader) -> AsyncIterator[walk.Record]:
             head = await stream.readexactly(walk.LENGTH.size)
             body = await stream.readexactly(walk.LENGTH.unpack(head)[0])
         except asyncio.IncompleteReadError:
-            raise WalkBroke("The walk of the folder broke off", "It goes on by itself.") from None
+            raise WalkBroke("The walk of the folder broke off again and again") from None
         record = walk.decode(body)
         if isinstance(record, walk.End):
             return
@@ -79,22 +84,54 @@ async def follow(
     stop: Callable[[], bool],
 ) -> bool:
     """Record a walk as it is told; False when it was asked to stop early (it can be resumed)."""
-    troubles = 0
+    notes = Notes()
     async for record in records(stream):
         if isinstance(record, walk.Unavailable):
             raise RootUnavailable(f"{names.display(walking.root)} cannot be read: {record.cause}")
         if isinstance(record, walk.Trouble):
-            troubles += 1
             get().warning("folder not read", batch_id=walking.batch_id, cause=record.cause)
             continue
-        async with database.unit_of_work() as uow:
-            if isinstance(record, walk.Files):
-                await record_files(uow, walking, record.seen)
-            elif isinstance(record, walk.Finished):
-                await _advance(uow.sql, walking, record.directory)
+        notes.add(record)
+        if notes.due:
+            await _write_down(database, walking, notes)
         if stop():
             return False
+    await _write_down(database, walking, notes)
     return True
+
+
+class Notes:
+    """What a walk told and no row says yet: one transaction serves many small folders."""
+
+    def __init__(self) -> None:
+        self.seen: list[walk.Seen] = []
+        self.finished: bytes | None = None
+        self._written = 0.0
+
+    def add(self, record: walk.Record) -> None:
+        """Take a record in; the order of files and ends of folders stays."""
+        if isinstance(record, walk.Files):
+            self.seen += record.seen
+        elif isinstance(record, walk.Finished):
+            self.finished = record.directory
+
+    @property
+    def due(self) -> bool:
+        """True for a full chunk, and often enough for someone who watches."""
+        return len(self.seen) >= walk.CHUNK or clock.monotonic() - self._written >= TELL_S
+
+    def clear(self) -> None:
+        """Everything is written."""
+        self.seen, self.finished, self._written = [], None, clock.monotonic()
+
+
+async def _write_down(database: Database, walking: Walking, notes: Notes) -> None:
+    async with database.unit_of_work() as uow:
+        if notes.seen:
+            await record_files(uow, walking, notes.seen)
+        if notes.finished is not None:
+            await _advance(uow.sql, walking, notes.finished)
+    notes.clear()
 
 
 async def record_files(uow: UnitOfWork, walking: Walking, seen: list[walk.Seen]) -> None:
@@ -179,6 +216,17 @@ async def _advance(sql: Connection[Any], walking: Walking, directory: bytes) -> 
         walking.claim,
         directory,
     )
+
+
+async def goes_on(sql: Connection[Any], walking: Walking) -> bool:
+    """Count that the walk broke off; False when that was once too often, or it is no longer ours."""
+    broken = await sql.fetchval(
+        "UPDATE import_batch SET interruptions = interruptions + 1 WHERE id = $1 AND claim = $2"
+        " RETURNING interruptions",
+        walking.batch_id,
+        walking.claim,
+    )
+    return broken is not None and broken < PATIENCE
 
 
 async def mark_root(sql: Connection[Any], walking: Walking, status: str, reason: str | None) -> None:

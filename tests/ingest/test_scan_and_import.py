@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.core.errors import Conflict, Invalid
-from appliance.ingest import services
+from appliance.ingest import scanning, services
 from appliance.ingest.models import Mode
 from tests.ingest.conftest import Ingest, tree
 from tests.media_files import jpeg, put
@@ -63,7 +63,10 @@ async def test_touched_file_is_hashed_but_stays_the_same_asset(ingest: Ingest, f
     assert len(await ingest.rows("SELECT id FROM asset")) == 1
 
 
-async def test_interrupted_walk_goes_on_and_counts_each_path_once(ingest: Ingest, folder: Path) -> None:
+async def test_interrupted_walk_goes_on_and_counts_each_path_once(
+    ingest: Ingest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "TELL_S", 0.0)
     for number in range(4):
         put(folder, f"d{number}/a.jpg", jpeg(number))
     batch_id = await ingest.queue(folder)
@@ -79,6 +82,26 @@ async def test_interrupted_walk_goes_on_and_counts_each_path_once(ingest: Ingest
 
     batch = await ingest.view(batch_id)
     assert (batch.files, batch.imported) == (4, 4)
+
+
+async def test_many_small_folders_are_told_together(ingest: Ingest, folder: Path) -> None:
+    for number in range(40):
+        put(folder, f"d{number:02d}/a.xmp", b"x")
+    batch_id = await ingest.queue(folder)
+
+    await ingest.walk(await ingest.claim_walk(batch_id))
+
+    rows = await ingest.rows("SELECT count(DISTINCT xmin::text) AS transactions FROM root_entry")
+    assert (await ingest.view(batch_id)).files == 40
+    assert rows[0]["transactions"] < 10
+
+
+async def test_a_walk_that_breaks_off_again_and_again_ends(ingest: Ingest, folder: Path) -> None:
+    walking = await ingest.claim_walk(await ingest.queue(folder))
+    async with ingest.db.unit_of_work() as uow:
+        goes_on = [await scanning.goes_on(uow.sql, walking) for _ in range(scanning.PATIENCE)]
+
+    assert goes_on == [True] * (scanning.PATIENCE - 1) + [False]
 
 
 async def test_walk_that_was_taken_over_records_nothing(ingest: Ingest, folder: Path) -> None:

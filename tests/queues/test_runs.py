@@ -82,6 +82,22 @@ async def test_a_body_that_raises_leaves_its_reason_and_no_secret(store: Databas
     assert found["finished_at"] is not None
 
 
+async def test_an_outage_in_a_body_costs_the_row_nothing(store: Database, make_process: Any) -> None:
+    yard = Yard()
+    yard.raises = ConnectionResetError("the server closed the connection")
+    process = await enrolled(make_process, yard)
+    (row,) = await ask(store)
+
+    await runs.execute(process, yard.sail, row)
+    waiting = await voyage(store, row)
+    yard.raises = None
+    await runs.execute(process, yard.sail, row)
+
+    assert (waiting["status"], waiting["error"], waiting["interruptions"]) == ("pending", None, 0)
+    assert (await voyage(store, row))["status"] == "done"
+    assert [r["status"] for r in await recorded(store)] == ["recovered", "done"]
+
+
 async def test_a_body_over_its_limit_is_ended_and_says_so(store: Database, make_process: Any) -> None:
     yard = Yard(limit=0.2)
     yard.gate = asyncio.Event()
