@@ -98,13 +98,13 @@ def _read(path: os.PathLike[str]) -> bytes | None:
 
 async def wait_for_preview(asset_id: int, *, seconds: float = PREVIEW_SECONDS) -> str:
     """Ask for an asset's preview before all others and wait until it is there, failed, or the time is up."""
-    end = clock.monotonic() + seconds
+    begun = clock.monotonic()
+    end = begun + seconds
     async with db.unit_of_work() as uow:
         status = await services.want_preview(uow, asset_id)
-    pause = 0.03
     while status in {"pending", "processing"} and clock.monotonic() < end:
-        await asyncio.sleep(pause)
-        pause = min(0.25, pause * 1.3)
+        # Most are drawn within half a second, and waiting for the next look would be seen.
+        await asyncio.sleep(0.03 if clock.monotonic() < begun + 1 else 0.25)
         async with db.unit_of_work() as uow:
             found = await queries.rendition_status(uow.sql, asset_id, "preview")
         status = found.status if found else "none"
