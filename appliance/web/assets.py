@@ -20,7 +20,7 @@ SHELL_JS = ("vendor/htmx.min.js", "shell.js")
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
-    "gallery.page.js": (*SHELL_JS, "gallery.js"),
+    "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js"),
     "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
     "activity.page.css": (*SHELL_CSS, "activity.css"),

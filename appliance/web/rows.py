@@ -26,7 +26,6 @@ class Placed(NamedTuple):
 
     tile: Tile
     width: int
-    cropped: bool
 
 
 class Row(NamedTuple):
@@ -118,7 +117,7 @@ def _row(tiles: Sequence[Tile], target: float, *, last: bool) -> Row:
         seen += part
         width = round(room * seen / total) - used
         used += width
-        placed.append(Placed(tile, width, cropped=abs(ratio(tile) / part - 1) > 0.01))
+        placed.append(Placed(tile, width))
     return Row(placed, height, SUM - room)
 
 

@@ -63,6 +63,13 @@ async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     chosen = await made.page.evaluate(
         "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 300).id"
     )
+    before = await made.top_of(f"#{chosen}")
+    await made.page.click(f"#{chosen}")
+    await made.page.wait_for_url(f"{site.url}/asset/*")
+    await made.page.keyboard.press("Escape")
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.page.wait_for_timeout(300)
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
     await made.page.click(f"#{chosen}")
     await made.page.wait_for_url(f"{site.url}/asset/*")
     await made.page.keyboard.press("ArrowRight")
