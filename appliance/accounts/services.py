@@ -204,3 +204,9 @@ async def audit(
         subject,
         caller.address if caller else None,
     )
+
+
+async def forget_audit(sql: Connection[Any]) -> int:
+    """Drop audit entries that are older than a year."""
+    gone = await sql.execute("DELETE FROM audit_entry WHERE at < now() - interval '1 year'")
+    return int(gone.rpartition(" ")[2])

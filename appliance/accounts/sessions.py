@@ -96,3 +96,13 @@ async def end_all(sql: Connection[Any], user_id: int) -> None:
     await sql.execute(
         "UPDATE session SET revoked_at = now() WHERE user_id = $1 AND revoked_at IS NULL", user_id
     )
+
+
+async def forget(sql: Connection[Any]) -> int:
+    """Drop sessions that can no longer be used: signed out, idle for too long, or too old."""
+    gone = await sql.execute(
+        "DELETE FROM session WHERE revoked_at < now() - interval '1 day'"
+        f" OR made_at < now() - interval '{ABSOLUTE_DAYS} days'"
+        f" OR seen_at < now() - interval '{IDLE_DAYS} days'"
+    )
+    return int(gone.rpartition(" ")[2])
