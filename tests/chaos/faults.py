@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from appliance.runtime import proc
 from tests.chaos import books
-from tests.journeys.instance import GROUPS, Instance, NotYet, wait_for
+from tests.journeys.instance import GROUPS, Instance, NotYet, command_of, wait_for
 
 
 ENOUGH = 500
 """A fault that hits when little is left to do proves little."""
+WALK = "appliance.ingest.walk"
 SUPERVISOR, DECODER = "supervisor", "decoder"
 TARGETS = ("postgres", "valkey", "web", *GROUPS, DECODER, SUPERVISOR)
 
@@ -44,6 +45,14 @@ def kill(instance: Instance, target: str, *, enough: int = ENOUGH) -> Struck:
     wait_for(lambda: _victim(instance, target) not in {0, victim}, f"{target} is back")
     wait_for(instance.web_answers, f"the pages answer after the end of {target}")
     return Struck(target, left, time.monotonic() - struck)
+
+
+def kill_walk(instance: Instance) -> None:
+    """Kill -9 the child that walks a folder."""
+    heavy = instance.pid("heavy")
+    walks = [pid for pid in proc.children_of(heavy) if WALK in command_of(pid)]
+    assert walks, "no folder is walked at the moment"
+    os.kill(walks[0], signal.SIGKILL)
 
 
 def _victim(instance: Instance, target: str) -> int:
