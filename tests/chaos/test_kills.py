@@ -118,7 +118,7 @@ def test_kills_double_no_asset(undisturbed: Ended, disturbed: Ended) -> None:
     assert disturbed.books.assets == undisturbed.books.assets
 
 
-def test_kills_leave_no_orphan_file_and_no_row_without_its_file(disturbed: Ended) -> None:
+def test_a7_kills_leave_no_orphan_file_and_no_row_without_its_file(disturbed: Ended) -> None:
     print(f"\ncut off while they were written: {[path.name for path in disturbed.cut_off]}")
     assert [fault for fault in disturbed.disk if not fault.endswith(".part")] == []
     assert disturbed.unswept == []

@@ -77,6 +77,13 @@ def test_a_duplicate_names_the_asset_that_has_its_bytes(running: Instance, place
     assert (summary["imported"], summary["duplicate"]) == (1, 1)
 
 
+def test_a55_a_pipe_named_like_a_picture_is_passed_over(running: Instance, place: Path) -> None:
+    media_files.put(place / "piped", "one.jpg", media_files.jpeg(90_050))
+    os.mkfifo(place / "piped" / "two.jpg")
+    report = report_of(running.run("import", str(place / "piped"), "--wait", "--json", limit=30))
+    assert (report["imported"], report["skipped"], report["reasons"]) == (1, 1, {"special": 1})
+
+
 def test_import_without_wait_returns_while_the_instance_works(running: Instance, place: Path) -> None:
     media_files.put(place / "later", "one.jpg", media_files.jpeg(90_100))
     done = running.run("import", str(place / "later"), "--json")
