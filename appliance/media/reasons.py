@@ -27,6 +27,7 @@ class Reason(StrEnum):
     HIDDEN = "hidden"
     SPECIAL = "special"
     SYMLINK = "symlink"
+    UNEXPECTED = "unexpected"
 
     @property
     def plain(self) -> str:
@@ -60,6 +61,7 @@ _PLAIN: dict[Reason, str] = {
     Reason.SIDECAR: "The file describes another file and is read together with it.",
     Reason.HIDDEN: "Hidden files are passed over; rename the file to include it.",
     Reason.SPECIAL: "This is a pipe, socket or device and not a regular file; nothing needs to be done.",
+    Reason.UNEXPECTED: "Vitrine itself made a mistake with this file; the log tells more, please report it.",
     Reason.SYMLINK: "Links are not followed; add the folder that the link points to instead.",
 }
 

@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import Index, MetaData, text
 from sqlalchemy.orm import DeclarativeBase, Mapped
 
+from appliance.core import drains
 from appliance.core.columns import Base, ItemColumns, Keyed, RunColumns
 from appliance.core.drains import Drain
 from appliance.core.facts import Fact
+from appliance.media.reasons import Reason
 from queues.declare import GRACE, PASS, Lane, Ledger, Register, days, hours, minutes, seconds
 from queues.refusals import DeclarationRefused
 
@@ -166,3 +168,7 @@ def test_the_stuck_threshold_is_derived_and_cannot_be_typed(register: Register) 
 
 def test_names_are_module_and_function(register: Register) -> None:
     assert declare(register).name == "test_declare.scrub"
+
+
+def test_every_reason_that_a_drain_gives_can_be_said_in_plain_words() -> None:
+    assert all(Reason(name).plain for name in (drains.CRASHED, drains.TIMEOUT, drains.UNEXPECTED))
