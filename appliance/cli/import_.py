@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from appliance.cli.options import Parser, settings_from
-from appliance.core import db
+from appliance.core import db, log
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
 from appliance.ingest import reports
@@ -20,10 +20,11 @@ from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView, add_root, folder, queue_scan, view_batch
 from appliance.media.reasons import Reason
 from appliance.runtime.composition import Factories
-from appliance.runtime.standing import standing
+from appliance.runtime.standing import running, standing
 from appliance.runtime.terminal import complain, say
 from queues.declare import load
 from queues.doorbell import connected
+from queues.outage import surely
 
 
 # Often enough for a person who watches, rare enough to cost nothing.
@@ -35,6 +36,7 @@ def run(arguments: list[str], compose: Callable[[], Factories]) -> int:
     """Queue the folder with the running instance, or stand one up for as long as it takes."""
     given = _parse(arguments)
     settings = settings_from(given)
+    log.configure(settings, process="import")
     path = folder(given.path)
     with standing(settings, compose) as there:
         load()
@@ -68,7 +70,7 @@ async def _import(settings: Settings, given: argparse.Namespace, path: bytes, *,
             if not (given.wait or given.each or here):
                 _print_queued(batch_id, as_json=given.json)
                 return 0
-            batch = await _wait(batch_id, quiet=given.json or given.each)
+            batch = await _wait(settings, batch_id, quiet=given.json or given.each)
         return await _report(batch, given)
     finally:
         await database.close()
@@ -86,12 +88,13 @@ def _print_queued(batch_id: int, *, as_json: bool) -> None:
         say("Queued: the running Vitrine reads the folder now.")
 
 
-async def _wait(batch_id: int, *, quiet: bool) -> BatchView:
+async def _wait(settings: Settings, batch_id: int, *, quiet: bool) -> BatchView:
     """Look until the batch is over; say from time to time how far it is."""
     told = 0.0
     while True:
-        async with db.unit_of_work() as uow:
-            batch = await view_batch(uow.sql, batch_id)
+        batch = await surely(lambda: _look(batch_id), until=lambda: running(settings) is None)
+        if batch is None:
+            raise VitrineError("Vitrine was stopped meanwhile", "The import goes on when it runs again.")
         if batch.finished:
             return batch
         told += LOOK_S
@@ -99,6 +102,11 @@ async def _wait(batch_id: int, *, quiet: bool) -> BatchView:
             told = 0.0
             say(f"{batch.settled:,} of {batch.files:,} files so far")
         await asyncio.sleep(LOOK_S)
+
+
+async def _look(batch_id: int) -> BatchView:
+    async with db.unit_of_work() as uow:
+        return await view_batch(uow.sql, batch_id)
 
 
 async def _report(batch: BatchView, given: argparse.Namespace) -> int:

@@ -95,6 +95,19 @@ class Instance:
             **self._identity(),
         )
 
+    def background(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a verb on this data directory whose output the caller reads."""
+        return subprocess.Popen(
+            self._command(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self._environ(),
+            cwd="/",
+            **self._identity(),
+        )
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> float:
         """Ask it to stop; how many seconds it took."""
         assert self.process is not None

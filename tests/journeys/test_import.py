@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests import media_files
 from tests.journeys import witness
 from tests.journeys.instance import Instance, instance, wait_for
 from tests.journeys.shape import IMPORT
-from tests.journeys.tree import ODD_NAMES, Tree
+from tests.journeys.tree import ODD_NAMES, Shares, Tree, grow
 
 
 OUTCOMES = ("imported", "duplicate", "unchanged", "failed", "skipped")
@@ -91,6 +92,29 @@ def test_import_without_wait_returns_while_the_instance_works(running: Instance,
     assert (done.returncode, IMPORT.faults(answer, "queued")) == (0, [])
     statement = "SELECT status = 'done' FROM import_batch WHERE id = $1"
     assert wait_for(lambda: running.value(statement, answer["batch"]), "the batch is done")
+
+
+def test_waiting_outlasts_a_crash_of_the_database(running: Instance, place: Path) -> None:
+    tree = grow(place / "much", Shares(small=30, webp=12), seed=11)
+    waiting = running.background("import", str(tree.folder), "--wait", "--json")
+    some = "SELECT count(*) > 2 FROM import_task t JOIN root r ON r.id = root_id WHERE r.path = $1"
+    wait_for(lambda: running.value(some, os.fsencode(tree.folder)), "the import is under way")
+    os.kill(running.pid("postgres"), signal.SIGKILL)
+    out, complaints = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, complaints
+    assert without_batch(json.loads(out)) == tree.report()
+
+
+def test_waiting_ends_in_one_line_when_the_instance_is_stopped(place: Path, tree: Tree) -> None:
+    with instance(place, pause="import") as there:
+        there.start()
+        waiting = there.background("import", str(tree.folder), "--wait", "--json")
+        wait_for(lambda: there.value("SELECT count(*) FROM import_task"), "the folder was walked")
+        there.stop()
+        _, complaints = waiting.communicate(timeout=30)
+    assert waiting.returncode == 1
+    assert "stopped meanwhile" in complaints.splitlines()[-1]
+    assert "Traceback" not in complaints
 
 
 def test_up_beside_a_running_instance_adds_the_folder(running: Instance, place: Path) -> None:
