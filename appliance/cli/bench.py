@@ -43,11 +43,17 @@ def run(arguments: list[str], compose: Callable[[], Factories]) -> int:  # noqa:
         Path(work).chmod(0o755)
         stage = Stage(Path(work), Path(given.cache), quick=given.quick, only=frozenset(given.only))
         bench.measure(stage, frame)
-    if given.json:
+        # Before what was made is removed, which takes minutes on some disks.
+        _show(frame, as_json=given.json)
+    return frame.status
+
+
+def _show(frame: Frame, *, as_json: bool) -> None:
+    if as_json:
         sys.stdout.write(msgspec.json.encode(frame.plain()).decode() + "\n")
+        sys.stdout.flush()
     else:
         say(table(frame))
-    return frame.status
 
 
 def _parser() -> Parser:

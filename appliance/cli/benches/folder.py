@@ -82,6 +82,7 @@ def _growth(stage: Stage, subject: Instance, look: Look) -> dict[str, Any]:
         "early_mb": round(before, 1),
         "late_mb": round(after, 1),
         "growth": round(after / before, 3),
+        "early_by_process_mb": early,
         "late_by_process_mb": late,
     }
 

@@ -115,12 +115,10 @@ def _commented(jpeg: bytes, text: bytes) -> bytes:
     return jpeg[:2] + COMMENT + struct.pack(">H", len(text) + 2) + text + jpeg[2:]
 
 
-def tiny(folder: Path, count: int, *, per_folder: int = 1000) -> None:
-    """`count` files of a few bytes, for walks that open nothing."""
-    for index, path in enumerate(_names(folder, count, per_folder, ".jpg")):
-        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
-        os.write(descriptor, b"%d" % index)
-        os.close(descriptor)
+def empty(folder: Path, count: int, *, per_folder: int = 1000) -> None:
+    """`count` empty files with the names of pictures, for walks that open nothing."""
+    for path in _names(folder, count, per_folder, ".jpg"):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
 
 
 def _names(folder: Path, count: int, per_folder: int, ending: str) -> Iterator[Path]:

@@ -23,7 +23,7 @@ def measure(stage: Stage) -> tuple[dict[str, Any], list[Check]]:
     count = QUICK_FILES if stage.quick else FILES
     stage.tell(f"writes {count:,} files")
     folder = stage.work / "rescan"
-    pictures.tiny(folder, count)
+    pictures.empty(folder, count)
     with instance(stage.work, "rescan-instance", pause="import") as subject:
         subject.start()
         settings = subject.ready()
