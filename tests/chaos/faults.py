@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from appliance.runtime import proc
 from tests.chaos import books
-from tests.journeys.instance import GROUPS, Instance, NotYet, command_of, wait_for
+from tests.journeys.instance import GROUPS, Instance, NotYet, wait_for
+from tests.journeys.processes import command_of
 
 
 ENOUGH = 500

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import http.client
 import json
@@ -13,12 +12,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +23,11 @@ import asyncpg
 
 from appliance.core.paths import PROJECT, Home
 from appliance.runtime import proc
+from tests.journeys import processes
+from tests.journeys.account import environ_of, identity_of, interpreter_for
 
 
 GROUPS = ("quick", "heavy", "long")
-LIBRARIES = str(Path(asyncpg.__file__).parents[1])
 DECODER = "appliance.media.child"
 PATIENCE = 60.0
 
@@ -160,7 +158,7 @@ class Instance:
         # No ".pyc" from another account into the working tree, no settings of whoever runs the tests.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VITRINE_")}
         fixed = {
-            "PYTHONPATH": f"{PROJECT}:{LIBRARIES}",
+            "PYTHONPATH": str(PROJECT),
             "PYTHONNOUSERSITE": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
@@ -196,22 +194,15 @@ class Instance:
     def decoders(self) -> list[int]:
         """The decode children of the heavy group."""
         heavy = self.pid("heavy")
-        return [pid for pid in proc.children_of(heavy) if DECODER in command_of(pid)] if heavy else []
+        return (
+            [pid for pid in proc.children_of(heavy) if DECODER in processes.command_of(pid)] if heavy else []
+        )
 
     def everyone(self) -> list[int]:
         """Every process of this instance, found by its tree and by its data directory."""
-        roots = [self.process.pid] if self.process is not None and self.process.poll() is None else []
-        mark = os.fsencode(self.data)
-        found = set(roots)
-        for pid in proc.everyone():
-            if pid != os.getpid() and (mark in _cmdline(pid) or _works_below(pid, self.data)):
-                found.add(pid)
-        grown = True
-        while grown:
-            more = {pid for pid in proc.everyone() if proc.parent_of(pid) in found} - found
-            grown = bool(more)
-            found |= more
-        return sorted(pid for pid in found if not proc.is_zombie(pid))
+        alive = self.process is not None and self.process.poll() is None
+        roots = {self.process.pid} if self.process is not None and alive else set()
+        return processes.family(roots, self.data)
 
     # -- questions
 
@@ -281,71 +272,6 @@ def wait_for(condition: Callable[[], Any], what: str, *, limit: float = PATIENCE
                 return value
         assert time.monotonic() < deadline, f"not within {limit:g} s: {what}"
         time.sleep(every)
-
-
-def identity_of(user: str) -> dict[str, Any]:
-    """Arguments of `subprocess` that turn a child into that account."""
-    entry = pwd.getpwnam(user)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-
-
-@cache
-def interpreter_for(user: str) -> str:
-    """Our Python for that account: a copy of it where ours lies in a home that is closed to others."""
-    if not user or _runs(sys.executable, user):
-        return sys.executable
-    copied = _copy_of_python()
-    assert _runs(copied, user), f"{user} cannot run a copy of {sys.base_prefix}"
-    return copied
-
-
-def environ_of(python: str) -> dict[str, str]:
-    """Where a copied interpreter finds its own library, before an older one of the system."""
-    return {"LD_LIBRARY_PATH": str(Path(python).parents[1] / "lib")}
-
-
-def _runs(python: str, user: str) -> bool:
-    with contextlib.suppress(OSError):
-        environ = {"PYTHONDONTWRITEBYTECODE": "1"} | environ_of(python)
-        test = [python, "-c", "import ssl, asyncpg, msgspec"]
-        return subprocess.run(test, check=False, env=environ, cwd="/", **identity_of(user)).returncode == 0
-    return False
-
-
-def _copy_of_python() -> str:
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    base, place = Path(sys.base_prefix), Path(tempfile.mkdtemp(prefix="vp-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    place.chmod(0o755)
-    unneeded = shutil.ignore_patterns("test", "site-packages", "__pycache__", "*.a")
-    shutil.copytree(base / "lib" / name, place / "lib" / name, ignore=unneeded)
-    # Children of the product set the search path anew, as is right where the libraries are beside Python.
-    packages = place / "lib" / name / "site-packages"
-    packages.mkdir()
-    (packages / "vitrine.pth").write_text(LIBRARIES + "\n", encoding="utf-8")
-    (place / "bin").mkdir()
-    for found in (base / "bin" / name, *(base / "lib").glob("libpython*.so*")):
-        shutil.copy2(found, place / found.relative_to(base))
-    return str(place / "bin" / name)
-
-
-def command_of(pid: int) -> str:
-    """The command line of a process, empty when it is gone."""
-    return _cmdline(pid).replace(b"\0", b" ").decode("utf-8", "replace")
-
-
-def _cmdline(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _works_below(pid: int, folder: Path) -> bool:
-    try:
-        return Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(folder)
-    except OSError:
-        return False
 
 
 def _json(path: Path) -> dict[str, Any]:
