@@ -75,14 +75,17 @@ def _import(stage: Stage, folder: Path, count: int, number: int) -> Pass:
 
 
 def _figures(loops: list[Loop], passes: list[Pass], shares: list[float], count: int) -> dict[str, Any]:
+    cpu = [sum(p.cpu_ms.values()) for p in passes]
     return {
         "files": count,
         "share_rounds": spread(shares),
+        # By processor time alone: what remains comparable on a machine that others use as well.
+        "share_of_cpu": median([loop.cpu_ms / spent for loop, spent in zip(loops, cpu, strict=True)]),
         "import_files_s": median([count / p.seconds for p in passes]),
         "bare_files_s": median([count / loop.seconds for loop in loops]),
         "import_file_ms": median([p.file_ms for p in passes]),
         "import_cpu_ms": {n: median([p.cpu_ms[n] for p in passes]) for n in passes[0].cpu_ms},
-        "import_cpu_sum_ms": median([sum(p.cpu_ms.values()) for p in passes]),
+        "import_cpu_sum_ms": median(cpu),
         "bare_cpu_ms": median([loop.cpu_ms for loop in loops]),
         "bare_stages_ms": {n: median([loop.stages[n] for loop in loops]) for n in loops[0].stages},
     }
