@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from appliance.core.settings import Settings
 from tests.chaos.calibration import scale_for
 from tests.journeys.instance import Instance, instance, workplace
 from tests.journeys.tree import Shares, Tree, grow
 
 
-SILENCE = {"silence": "20", "heartbeat": "5"}
+REAL = os.environ.get("VITRINE_TEST_CHAOS") == "real"
+"""`--chaos=real`: nothing is shortened."""
+SILENCE = {} if REAL else {"silence": "20", "heartbeat": "5"}
+SILENCE_S = Settings().silence if REAL else 20.0
+HEARTBEAT_S = Settings().heartbeat if REAL else 5.0
 BIG = Shares(small=776, webp=1300, jpeg=500, png=200, duplicates=120, broken=60, skipped=40)
 BIG_SECONDS = 120.0
 """Of decoding alone, on all decoders: the rest of an import comes on top of it."""

@@ -16,7 +16,7 @@ import pytest
 
 from tests import media_files
 from tests.chaos import books, faults
-from tests.chaos.conftest import SILENCE, begin
+from tests.chaos.conftest import HEARTBEAT_S, SILENCE_S, begin
 from tests.journeys.instance import Instance, wait_for
 from tests.journeys.tree import Shares, Tree, encoded, grow
 
@@ -65,7 +65,7 @@ def _has_open(pid: int, file: str) -> bool:
         return False
 
 
-def test_a_file_that_kills_its_decoder_fails_alone_after_three_deliveries(
+def test_a_file_that_kills_its_decoder_fails_alone_after_three_deliveries_and_is_not_tried_again(
     vitrine: Instance, place: Path
 ) -> None:
     tree = grow(place / "pictures", Shares(small=160, webp=40), seed=4)
@@ -76,6 +76,9 @@ def test_a_file_that_kills_its_decoder_fails_alone_after_three_deliveries(
     with Poison(vitrine, poison).at_work() as killer:
         batch = begin(vitrine, tree.folder)
         faults.until_over(vitrine, batch)
+        first = books.read(vitrine, batch)
+        again = begin(vitrine, tree.folder)
+        faults.until_over(vitrine, again)
     rows = vitrine.rows(
         "SELECT e.path, t.outcome, t.reason, t.deliveries, t.detail"
         " FROM import_task t JOIN root_entry e ON e.id = t.entry_id"
@@ -85,21 +88,9 @@ def test_a_file_that_kills_its_decoder_fails_alone_after_three_deliveries(
         rows
     )
     assert len(killer.killed) == DELIVERIES
-    assert books.read(vitrine, batch).report() == tree.report()
-
-
-def test_a_poisonous_file_is_not_tried_again_while_it_is_unchanged(vitrine: Instance, place: Path) -> None:
-    tree = grow(place / "pictures", Shares(small=6), seed=5)
-    canvas = media_files.picture(5, size=(7000, 5000))
-    poison = media_files.put(tree.folder, "poison.png", encoded(canvas, "PNG", compress_level=1))
-    vitrine.start()
-    with Poison(vitrine, poison).at_work() as killer:
-        faults.until_over(vitrine, begin(vitrine, tree.folder))
-        again = begin(vitrine, tree.folder)
-        faults.until_over(vitrine, again)
-    assert len(killer.killed) == DELIVERIES
-    assert books.read(vitrine, again).counters["failed"] == 1
-    assert books.read(vitrine, again).work["hashed"] == 0
+    assert first.report() == tree.report()
+    second = books.read(vitrine, again)
+    assert (second.counters["failed"], second.work["hashed"]) == (1, 0)
 
 
 def test_a_hung_worker_changes_nothing_when_it_wakes_after_its_death(vitrine: Instance, middle: Tree) -> None:
@@ -119,7 +110,7 @@ def test_a_hung_worker_changes_nothing_when_it_wakes_after_its_death(vitrine: In
         before = _everything(vitrine)
         os.kill(heavy, signal.SIGCONT)
         reborn = wait_for(lambda: vitrine.rows(f"{_WORKER} AND id > $2", heavy, first), "it began anew")[0][0]
-        wait_for(lambda: vitrine.value(_BEATS, reborn), "it lives on")
+        wait_for(lambda: vitrine.value(_BEATS, reborn, HEARTBEAT_S), "it lives on", limit=120)
     finally:
         second.terminate()
         second.wait(timeout=30)
@@ -134,7 +125,7 @@ def test_a_hung_worker_changes_nothing_when_it_wakes_after_its_death(vitrine: In
 
 
 _WORKER = "SELECT id FROM worker WHERE pid = $1"
-_BEATS = "SELECT heartbeat_at - started_at > interval '6 seconds' FROM worker WHERE id = $1"
+_BEATS = "SELECT heartbeat_at - started_at > make_interval(secs => $2) FROM worker WHERE id = $1"
 
 
 def _held(vitrine: Instance, worker: int) -> list[int]:
@@ -173,13 +164,13 @@ def test_a_suspend_of_the_whole_machine_recovers_nothing_that_is_alive(
     workers = [vitrine.pid(name) for name in ("web", "quick", "heavy", "long", "postgres", "valkey")]
     for pid in everyone:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(float(SILENCE["silence"]) + 10)
+    time.sleep(SILENCE_S + 5)
     woken = datetime.now(UTC)
     for pid in reversed(everyone):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
     faults.until_over(vitrine, batch)
-    wait_for(lambda: vitrine.value(_SWEPT, woken), "a sweep has looked since", limit=90)
+    wait_for(lambda: vitrine.value(_SWEPT, woken), "a sweep has looked since", limit=150)
     seen = books.read(vitrine, batch)
     assert seen.report() == middle.report()
     assert not any(seen.work[name] for name in ("deliveries", "interruptions", "crashed", "recovered"))
