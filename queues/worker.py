@@ -34,6 +34,7 @@ TICK_LIMIT_S = 10
 """A tick is a few statements; an orphaned one frees its key within a minute."""
 CONNECTIONS = {"quick": 8, "heavy": 10, "long": 4}
 STOP_S = 4.0
+LET_GO_S, STOP_TRIES = 0.2, 5
 
 
 def run_group(settings: Settings, group: str) -> None:
@@ -231,6 +232,14 @@ class Group:
             await asyncio.wait(set(self.wakes), timeout=STOP_S)
         for loop in (*loops, *self.wakes):
             loop.cancel()
-        await asyncio.gather(*(w.stop() for w in workers), *loops, return_exceptions=True)
+        left = {*loops, *(t for w in workers for t in w.tasks)}
+        left |= {asyncio.create_task(w.stop()) for w in workers}
+        # A connection that is just being made can swallow a cancellation, and then looks into its empty
+        # queue for half a minute.
+        for _ in range(STOP_TRIES):
+            if left:
+                _, left = await asyncio.wait(left, timeout=LET_GO_S)
+            for task in left:
+                task.cancel()
         await self.heart.stop()
         await self.valkey.aclose()
