@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import books, faults
+from tests.chaos.asking import run_now
 from tests.chaos.books import Books
 from tests.chaos.conftest import SILENCE, begin
 from tests.chaos.faults import ENOUGH, TARGETS, Struck
@@ -65,18 +66,8 @@ def _after_the_sweeps(there: Instance) -> list[Path]:
         os.utime(path, (1_600_000_000, 1_600_000_000))
     there.start()
     wait_for(lambda: not any(there.home.tmp.iterdir()), "the temporary files are swept")
-    if _cut_off(there):  # parts of pictures; the moment in which one is written is short
-        _sweep_at_night(there)
+    run_now(there, "upkeep.sweep_unnamed")
     return _cut_off(there)
-
-
-def _sweep_at_night(there: Instance) -> None:
-    asked = there.value(
-        "INSERT INTO task_run (task, lane, kind, status)"
-        " VALUES ('upkeep.sweep_unnamed', 'maintenance_long', 'run', 'pending') RETURNING id"
-    )
-    done = "SELECT status = 'done' FROM task_run WHERE id = $1"
-    wait_for(lambda: there.value(done, asked), "the nightly sweep ran", limit=150)
 
 
 @pytest.fixture(scope="module")
