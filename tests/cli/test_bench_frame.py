@@ -8,11 +8,15 @@ import msgspec
 import pytest
 from PIL import Image
 
-from appliance.cli.benches import bare, pictures, processes
+from appliance.cli import bench
+from appliance.cli.benches import bare, boot, import_, pictures, processes
 from appliance.cli.benches.frame import Frame, at_least, at_most, machine, table
 from appliance.cli.benches.instance import Instance, free_port
+from appliance.cli.benches.opened import counting
 from appliance.cli.benches.stage import Stage
 from appliance.core.errors import Invalid
+from appliance.core.paths import PROJECT
+from appliance.main import compose
 
 
 def frame(*checks):
@@ -110,3 +114,23 @@ def test_instance_under_measurement_never_inherits_somebody_elses_database(tmp_p
 
 def test_free_port_can_be_bound():
     assert 1024 < free_port() < 65536
+
+
+def test_opening_a_file_is_counted_and_walking_its_folder_is_not(tmp_path):
+    pictures.empty(tmp_path / "many", 5, per_folder=2)
+    with counting(tmp_path / "many") as opened:
+        assert len([entry.stat() for entry in os.scandir(tmp_path / "many")]) == 3
+        walked = opened()
+        (tmp_path / "many" / "0001" / "picture-000002.jpg").read_bytes()
+        assert (walked, opened()) == (0, 1)
+
+
+def test_unknown_bench_is_refused_in_one_line():
+    with pytest.raises(Invalid, match="nonsense"):
+        bench.run(["nonsense"], compose)
+
+
+def test_every_part_in_the_documentation_exists():
+    told = (PROJECT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert f"`boot`: `{' '.join(boot.PARTS)}`" in told
+    assert f"`import`: `{' '.join(import_.PARTS)}`" in told
