@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from appliance.core import db, log, settings
+from appliance.core import db, log, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.core.offload import Child, child, python
 from appliance.ingest import claims, finishing, scanning, services, walk
@@ -79,7 +79,8 @@ def paused() -> str | None:
     try:
         return str(json.loads(flag.read_text(encoding="utf-8"))["reason"])
     except FileNotFoundError:
-        return None
+        # The supervisor looks now and then, and cannot say so on a disk that is full to the last byte.
+        return "the disk is full" if room.spare(settings.current()) < 0 else None
     except (OSError, ValueError, KeyError):
         return "paused"
 

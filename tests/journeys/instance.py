@@ -43,6 +43,8 @@ class Instance:
     """The account that starts it; empty means whoever runs the tests."""
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
+    noted: Path | None = None
+    """Where the output goes, when not beside the data directory."""
 
     @property
     def home(self) -> Home:
@@ -51,8 +53,8 @@ class Instance:
 
     @property
     def log(self) -> Path:
-        """Everything that the processes said, beside the data directory."""
-        return self.data.with_name(self.data.name + ".log")
+        """Everything that the processes said."""
+        return self.noted or self.data.with_name(self.data.name + ".log")
 
     # -- life
 
