@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,15 +91,21 @@ class SetAside:
     def put_back(self) -> None:
         """It is named now; a fresh file that took the place meanwhile wins."""
         if os.path.lexists(self.place):
-            os.unlink(self.aside)
+            _unlink(self.aside)
         else:
             os.makedirs(os.path.dirname(self.place), exist_ok=True)
             os.rename(self.aside, self.place)
 
     def drop(self) -> None:
         """Nobody names it: gone for good, with the folder that it leaves empty."""
-        os.unlink(self.aside)
+        _unlink(self.aside)
         try:
             os.rmdir(os.path.dirname(self.place))
         except OSError:
             return
+
+
+def _unlink(path: bytes) -> None:
+    # The sweep of temporary files may have been faster: what lies aside keeps its old time.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

@@ -161,7 +161,8 @@ class Process:
         if self._ending:
             return DecoderUnavailable("the decoders are being closed")
         if not await self.end(kill=False):
-            return StorageSilent()
+            # It closed its channel, so it does not hang in a read: a busy machine has not reaped it yet.
+            return ChildDied(Reason.CRASHED, "it went away")
         status = self._process.returncode or 0
         if status == -signal.SIGXCPU:
             return ChildDied(Reason.TIMEOUT, f"more than {self._limits.cpu_s} s of processor time")
