@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from appliance.cli.options import Parser, settings_from
-from appliance.core import db, log
+from appliance.core import db, log, names
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
 from appliance.ingest import reports
@@ -97,6 +97,11 @@ async def _wait(settings: Settings, batch_id: int, *, quiet: bool) -> BatchView:
             raise VitrineError("Vitrine was stopped meanwhile", "The import goes on when it runs again.")
         if batch.finished:
             return batch
+        if batch.status == "importing" and not batch.available:
+            raise VitrineError(
+                f"{names.display(batch.root_path)} does not answer any more",
+                "What is left waits; `vitrine scan` goes on when the folder is back.",
+            )
         told += LOOK_S
         if not quiet and told >= TELL_S:
             told = 0.0

@@ -38,7 +38,7 @@ class Waiting:
 # array makes the locking select run exactly once.
 _CLAIM = f"""
 WITH turn AS (
-    SELECT b.id FROM import_batch b
+    SELECT b.id FROM import_batch b JOIN root r ON r.id = b.root_id AND r.status = 'ready'
     WHERE b.status IN ('walking', 'importing') AND EXISTS (
         SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending')
     ORDER BY b.interactive DESC, b.served_at NULLS FIRST, b.id

@@ -10,13 +10,14 @@ from typing import Protocol
 
 from appliance.core import clock, room
 from appliance.core.db import Database
-from appliance.core.drains import Claimed
+from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
-from appliance.ingest import finishing
+from appliance.ingest import finishing, services
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.models import Mode
 from appliance.library.facts import AssetImported
+from appliance.media.decoder import StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import GRID_240, GRID_480, Decoded, Read, Stat, Wanted
 
@@ -74,6 +75,9 @@ class Import:
         """Import the file; the answer is its outcome."""
         try:
             return await self._attempt(lend)
+        except StorageSilent as silent:
+            await self._set_root_aside(silent)
+            raise Interrupted from silent
         except MediaFailure as failure:
             if not await self._has_room_again(failure):
                 return await self._fail(failure.reason, failure.detail)
@@ -81,6 +85,11 @@ class Import:
             return await self._attempt(lend)
         except MediaFailure as failure:
             return await self._fail(failure.reason, failure.detail)
+
+    async def _set_root_aside(self, silent: StorageSilent) -> None:
+        """A mount that hangs would hold every decoder, one file after the other: its files wait."""
+        async with self.database.unit_of_work() as uow:
+            await services.mark_unavailable(uow.sql, self.waiting.root_id, silent.detail)
 
     async def _attempt(self, lend: Lend) -> str:
         try:

@@ -158,6 +158,11 @@ async def imports_idle(sql: Connection[Any]) -> bool:
     return not busy
 
 
+async def mark_unavailable(sql: Connection[Any], root_id: int, reason: str) -> None:
+    """Leave a root alone until a scan has read it again."""
+    await sql.execute("UPDATE root SET status = 'unavailable', reason = $2 WHERE id = $1", root_id, reason)
+
+
 @dataclass(frozen=True, slots=True)
 class BatchView:
     """Counters of a batch, as every page and the command line show them."""
@@ -177,6 +182,8 @@ class BatchView:
     skipped: int
     hashed: int
     decoded: int
+    available: bool
+    """False while the root does not answer: its files wait for a scan that finds it again."""
 
     @property
     def settled(self) -> int:
@@ -203,7 +210,8 @@ async def live_batches(sql: Connection[Any]) -> list[BatchView]:
 _VIEW = f"""
 SELECT import_batch.id, root_id, path, import_batch.mode, import_batch.status,
        import_batch.status IN ('done', 'error', 'cancelled') OR ({FINISHED}),
-       error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded
+       error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded,
+       root.status = 'ready'
 FROM import_batch JOIN root ON root.id = import_batch.root_id
 """
 
