@@ -28,3 +28,16 @@ async def want_preview(uow: UnitOfWork, asset_id: int, *, neighbours: list[int] 
     if status == "pending":
         uow.record(PreviewWanted())
     return status or "none"
+
+
+async def redraw(uow: UnitOfWork, asset_id: int, name: str) -> None:
+    """Have a picture made again whose file is gone or empty: deleted by hand, or lost with the power."""
+    asked = await uow.sql.execute(
+        "UPDATE rendition SET status = 'pending', priority = $3::smallint, queued_at = now(), deliveries = 0,"
+        " interruptions = 0 WHERE asset_id = $1 AND name = $2 AND status = 'complete'",
+        asset_id,
+        name,
+        NEIGHBOUR,
+    )
+    if asked == "UPDATE 1":
+        uow.record(PreviewWanted())

@@ -228,14 +228,24 @@ class MediaController(Controller):
             facts = await self._made(asset_id, name)
         path = settings.current().home.rendition(facts.sha256, name)
         body = await asyncio.to_thread(_read, path)
-        if body is None:
-            remembered.forget(asset_id)
-            raise NotFound("This picture has not been made yet")
+        if not body:
+            body = await self._drawn_again(asset_id, name, path)
         headers = {
             "Cache-Control": FOREVER if v else "private, max-age=60",
             "Content-Security-Policy": SANDBOX,
         }
         return Response(body, media_type="image/webp", headers=headers)
+
+    async def _drawn_again(self, asset_id: int, name: str, path: os.PathLike[str]) -> bytes:
+        """Pictures are never fsynced and may be deleted by hand: a row without its file draws it again."""
+        async with db.unit_of_work() as uow:
+            await services.redraw(uow, asset_id, name)
+        remembered.forget(asset_id)
+        await self._made(asset_id, name)
+        body = await asyncio.to_thread(_read, path)
+        if not body:
+            raise NotFound("This picture is being made again", "It is on its way; try again in a moment.")
+        return body
 
     async def _made(self, asset_id: int, name: str) -> Sendable:
         if name == "preview":

@@ -78,6 +78,29 @@ async def test_a_missing_preview_is_put_first_and_waited_for(
     assert answer.content == b"RIFFsharp"
 
 
+@pytest.mark.parametrize("harm", ["deleted", "emptied"])
+async def test_a_picture_whose_file_is_lost_is_drawn_again(
+    client: httpx.AsyncClient, db: Database, settings: Settings, harm: str
+) -> None:
+    number = (await seed(db, settings.home, 1))[0]
+    assert (await client.get(f"/media/{number}/grid-240")).status_code == 200
+    async with db.unit_of_work() as uow:
+        place = settings.home.rendition(
+            await uow.sql.fetchval("SELECT sha256 FROM asset WHERE id = $1", number), "grid-240"
+        )
+    if harm == "deleted":
+        place.unlink()
+    else:
+        place.write_bytes(b"")
+
+    answer = await client.get(f"/media/{number}/grid-240")
+
+    assert answer.status_code == 404
+    async with db.unit_of_work() as uow:
+        row = await uow.sql.fetchrow("SELECT status, priority FROM rendition WHERE name = 'grid-240'")
+    assert (row["status"], row["priority"]) == ("pending", 1)
+
+
 async def test_an_original_is_sent_with_its_type_and_name(
     client: httpx.AsyncClient, db: Database, settings: Settings
 ) -> None:
