@@ -57,6 +57,7 @@ async def scan(run: Run) -> None:
             uow.record(ScanQueued())
             return
         await scanning.mark_root(uow.sql, walking, "ready", None)
+        await scanning.forget_reopened(uow.sql, walking)
         await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
         await services.close_batches(uow.sql)
         uow.record(FilesFound())

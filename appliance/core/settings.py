@@ -104,7 +104,7 @@ def load(environ: Mapping[str, str], **overrides: Any) -> Settings:
     try:
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"A setting cannot be used: {error}") from None
+        raise _unfit(error) from None
     _check(settings)
     return settings
 
@@ -144,9 +144,19 @@ def _unknown(name: str, known: Mapping[str, str]) -> SettingsError:
     return SettingsError(f"{name} is not a setting", hint)
 
 
+def _unfit(error: msgspec.ValidationError) -> SettingsError:
+    problem, _, field = str(error).partition(" - at `$.")
+    name = f"{PREFIX}{field.rstrip('`').partition('[')[0].upper()}" if field else "A setting"
+    return SettingsError(f"{name} cannot be used", f"{problem}.")
+
+
 def _check(s: Settings) -> None:
+    _check_servers(s)
+    for name in ("decode_children", "disk_floor_mb"):
+        if getattr(s, name) < 0:
+            raise SettingsError(f"{PREFIX}{name.upper()} cannot be negative", "0 or more.")
     if not 0 < s.port < 65536:
-        raise SettingsError(f"Port {s.port} does not exist", "Choose one from 1 to 65535.")
+        raise SettingsError(f"Port {s.port} does not exist", "VITRINE_PORT or --port: 1 to 65535.")
     if s.tz and not _is_zone(s.tz):
         raise SettingsError(f"VITRINE_TZ={s.tz} is not a time zone", "Use a name like Europe/Berlin.")
     if s.log_level not in {"debug", "info", "warning", "error"}:
@@ -160,6 +170,13 @@ def _check(s: Settings) -> None:
             "VITRINE_SILENCE must be at least three times VITRINE_HEARTBEAT",
             "A worker that missed one beat would count as dead.",
         )
+
+
+def _check_servers(s: Settings) -> None:
+    if s.database_url and not s.database_url.startswith(("postgresql://", "postgres://", "postgresql+")):
+        raise SettingsError("VITRINE_DATABASE_URL is not a PostgreSQL URL", "postgresql://user@host/name")
+    if s.redis_url and not s.redis_url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingsError("VITRINE_REDIS_URL is not a Redis URL", "redis://host:6379/0")
 
 
 _current: Settings | None = None

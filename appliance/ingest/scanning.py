@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import clock, names
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.errors import VitrineError
-from appliance.core.log import get
 from appliance.ingest import walk
 from appliance.ingest.facts import FilesFound
 
@@ -88,9 +87,6 @@ async def follow(
     async for record in records(stream):
         if isinstance(record, walk.Unavailable):
             raise RootUnavailable(f"{names.display(walking.root)} cannot be read: {record.cause}")
-        if isinstance(record, walk.Trouble):
-            get().warning("folder not read", batch_id=walking.batch_id, cause=record.cause)
-            continue
         notes.add(record)
         if notes.due:
             await _write_down(database, walking, notes)
@@ -166,7 +162,7 @@ WITH fence AS (
     SELECT t.path, t.size, t.mtime_ns, t.inode, t.verdict, e.id AS entry_id, e.outcome,
            e.id IS NOT NULL AND e.size = t.size AND e.mtime_ns = t.mtime_ns
                AND e.outcome <> 'pending'
-               AND (e.outcome = 'skipped' AND e.reason = t.verdict) = (t.verdict <> '') AS same
+               AND (e.outcome IN ('skipped', 'failed') AND e.reason = t.verdict) = (t.verdict <> '') AS same
     FROM unnest($4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
              AS t(path, size, mtime_ns, inode, verdict)
     JOIN fence ON true
@@ -178,7 +174,8 @@ WITH fence AS (
     RETURNING e.outcome
 ), written AS (
     INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, reason, seen_batch)
-    SELECT $3, path, size, mtime_ns, inode, CASE WHEN verdict = '' THEN 'pending' ELSE 'skipped' END,
+    SELECT $3, path, size, mtime_ns, inode,
+           CASE verdict WHEN '' THEN 'pending' WHEN 'unreadable' THEN 'failed' ELSE 'skipped' END,
            nullif(verdict, ''), $1
     FROM met WHERE NOT same
     ON CONFLICT (root_id, path) DO UPDATE
@@ -196,7 +193,8 @@ WITH fence AS (
            (SELECT count(*) FROM kept WHERE outcome IN ('imported', 'duplicate'))
                + (SELECT count(*) FROM written WHERE outcome = 'pending') - (SELECT count(*) FROM queued)
                AS unchanged,
-           (SELECT count(*) FROM kept WHERE outcome = 'failed') AS failed,
+           (SELECT count(*) FROM kept WHERE outcome = 'failed')
+               + (SELECT count(*) FROM written WHERE outcome = 'failed') AS failed,
            (SELECT count(*) FROM kept WHERE outcome = 'skipped')
                + (SELECT count(*) FROM written WHERE outcome = 'skipped') AS skipped
 ), moved AS (
@@ -237,4 +235,16 @@ async def mark_root(sql: Connection[Any], walking: Walking, status: str, reason:
         walking.root_id,
         status,
         reason,
+    )
+
+
+async def forget_reopened(sql: Connection[Any], walking: Walking) -> None:
+    """Drop folders that could not be read before and could be now: a walk lists only closed ones."""
+    await sql.execute(
+        "DELETE FROM root_entry WHERE root_id = $1 AND outcome = 'failed' AND reason = 'unreadable'"
+        " AND inode = 0 AND mtime_ns = 0 AND size = 0 AND seen_batch <> $2"
+        " AND substr(path, 1, length($3::bytea)) = $3",
+        walking.root_id,
+        walking.batch_id,
+        walking.under,
     )

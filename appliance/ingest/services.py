@@ -47,11 +47,22 @@ def folder(path: str | os.PathLike[str]) -> bytes:
         raise NotAFolder(f"The folder {shown} cannot be read", f"{error.strerror}.") from None
     if not stat.S_ISDIR(found.st_mode):
         raise NotAFolder(f"{shown} is not a folder", "Name the folder that holds it.")
+    if _is_data_of_ours(real):
+        raise NotAFolder(f"{shown} holds the data of a Vitrine", "Name a folder with pictures of your own.")
     if real == b"/":
         raise NotAFolder(
             "The whole file system cannot be a library", "Name the folders that hold your pictures."
         )
     return real
+
+
+def _is_data_of_ours(path: bytes) -> bool:
+    """Inside a data directory lie pictures of pictures: a scan would make more of them each time."""
+    while len(path) > 1:
+        if os.path.isfile(path + b"/instance.json") and os.path.isdir(path + b"/renditions"):
+            return True
+        path = os.path.dirname(path)
+    return False
 
 
 async def add_root(uow: UnitOfWork, path: bytes, mode: Mode = Mode.IN_PLACE) -> Place:

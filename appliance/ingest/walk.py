@@ -52,13 +52,6 @@ class Finished(msgspec.Struct, tag="finished", frozen=True):
     directory: bytes
 
 
-class Trouble(msgspec.Struct, tag="trouble", frozen=True):
-    """A directory that could not be read; the walk goes on beside it."""
-
-    directory: bytes
-    cause: str
-
-
 class Unavailable(msgspec.Struct, tag="unavailable", frozen=True):
     """The root itself cannot be read: nothing under it may be judged."""
 
@@ -69,7 +62,7 @@ class End(msgspec.Struct, tag="end", frozen=True):
     """The walk is complete."""
 
 
-Record = Files | Finished | Trouble | Unavailable | End
+Record = Files | Finished | Unavailable | End
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
@@ -127,8 +120,9 @@ class Walk:
         try:
             with os.scandir(self._absolute(relative)) as entries:
                 yield from self._files(relative, entries, subdirectories, told=told)
-        except OSError as error:
-            yield Trouble(relative, error.strerror or type(error).__name__)
+        except OSError:
+            # Told like a file that cannot be read, so that it is listed for as long as it is closed.
+            yield Files([Seen(relative or b".", 0, 0, 0, Reason.UNREADABLE)])
         if not told:
             yield Finished(relative)
 
@@ -173,7 +167,10 @@ class Walk:
             return True
         if not self.avoid:
             return False
-        found = entry.stat(follow_symlinks=False)
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
         return (found.st_dev, found.st_ino) in self.avoid
 
 

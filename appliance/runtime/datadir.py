@@ -46,7 +46,11 @@ class Instance:
 
 def examine(home: Home, account: Account | None) -> Instance | None:
     """The directory's identity, None for one that is still free; refuses whatever is not ours."""
-    if not home.data.exists():
+    try:
+        there = home.data.exists()
+    except PermissionError:
+        raise DataRefused(f"{home.data} cannot be reached", "Name another one with --data.") from None
+    if not there:
         _must_be_creatable(home.data, account)
         return None
     if not home.data.is_dir():

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import asyncpg
 import msgspec
 import sqlalchemy.exc
+from asyncpg import DataError
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
@@ -68,6 +69,11 @@ def on_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
         return on_fault(request, error)
     title, hint = SAID.get(status, (HTTPStatus(status).phrase, ""))
     return _say(request, status, title, hint)
+
+
+def on_nonsense(request: AnyRequest, _error: DataError) -> Response[Any]:
+    """A value that the database cannot even hold (too many digits, a NUL): nothing has that name."""
+    return _say(request, 422, "That cannot be looked up", "A number is too large, or a letter is not one.")
 
 
 def on_fault(request: AnyRequest, error: Exception) -> Response[Any]:
@@ -149,4 +155,9 @@ def _problem(status: int, title: str, hint: str, number: str) -> Response[bytes]
     return Response(msgspec.json.encode(body), status_code=status, media_type="application/problem+json")
 
 
-HANDLERS: dict[Any, Any] = {VitrineError: on_refusal, HTTPException: on_http, Exception: on_fault}
+HANDLERS: dict[Any, Any] = {
+    VitrineError: on_refusal,
+    HTTPException: on_http,
+    DataError: on_nonsense,
+    Exception: on_fault,
+}

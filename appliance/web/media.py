@@ -46,7 +46,8 @@ SANDBOX = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-
 BLOCK = 256 * 1024
 STORAGE_SECONDS = 15.0
 PREVIEW_SECONDS = 10.0
-RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+# No file is longer than 18 digits say, and Python refuses to read thousands of them.
+RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 # Own threads: storage that hangs holds these, never the ones that everything else needs.
 _storage = ThreadPoolExecutor(max_workers=8, thread_name_prefix="originals")
 
@@ -260,9 +261,9 @@ class MediaController(Controller):
         self, request: AnyRequest, asset_id: int, download: str = ""
     ) -> Response[Any] | Stream:
         """The file itself, in whole or in part."""
+        facts = await remembered.of(asset_id)
         async with db.unit_of_work() as uow:
             original = await files.original(uow.sql, settings.current().home, asset_id)
-        facts = await remembered.of(asset_id)
         headers = self._headers(original, facts, download=bool(download))
         if headers["ETag"] in request.headers.get("If-None-Match", ""):
             return Response(b"", media_type="text/plain", status_code=304, headers=headers)

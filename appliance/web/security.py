@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import structlog
 from litestar.enums import ScopeType
@@ -127,14 +127,15 @@ async def _answer(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
         await app(scope, receive, send)
         return
     # Every page can be asked for without its body; routes declare GET only.
-    scope["method"] = "GET"  # type: ignore[typeddict-unknown-key]
+    # A copy: the server reads its own scope to know that no body follows.
+    asked = cast("Scope", {**scope, "method": "GET"})
 
     async def bodiless(message: Message) -> None:
         if message["type"] == "http.response.body":
             message["body"] = b""
         await send(message)
 
-    await app(scope, receive, bodiless)
+    await app(asked, receive, bodiless)
 
 
 def is_loopback(host: str) -> bool:

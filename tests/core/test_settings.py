@@ -46,6 +46,10 @@ def test_plain_setting_from_a_file_is_refused() -> None:
         ("VITRINE_TZ", "Mars/Olympus"),
         ("VITRINE_LOG_LEVEL", "loud"),
         ("VITRINE_SILENCE", "5"),
+        ("VITRINE_DECODE_CHILDREN", "-5"),
+        ("VITRINE_DISK_FLOOR_MB", "-1"),
+        ("VITRINE_DATABASE_URL", "nonsense"),
+        ("VITRINE_REDIS_URL", "http://x"),
         ("VITRINE_DATABASE_URL_FILE", "/nonexistent/url"),
     ],
 )
@@ -54,6 +58,7 @@ def test_unusable_value_is_one_line_that_names_it(name: str, value: str) -> None
         settings.load({name: value})
 
     assert "\n" not in refused.value.line()
+    assert name in refused.value.line()
 
 
 def test_lists_are_comma_separated() -> None:

@@ -56,6 +56,7 @@ class Ingest:
                 "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1",
                 walking.batch_id,
             )
+            await scanning.forget_reopened(uow.sql, walking)
 
     async def drain(self) -> Counter[str]:
         outcomes: Counter[str] = Counter()

@@ -256,3 +256,40 @@ def test_missing_folder_and_file_are_refused_with_a_way_out(folder: Path) -> Non
         services.folder(folder / "nowhere")
     with pytest.raises(Invalid, match="not a folder"):
         services.folder(put(folder, "a.jpg", b"x"))
+
+
+@pytest.mark.parametrize("inside", ["", "renditions", "originals/ab"])
+async def test_data_directory_is_no_library(ingest: Ingest, inside: str) -> None:
+    home = ingest.settings.home
+    put(home.data, "instance.json", b"{}")
+    (home.data / inside).mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(Invalid, match="data of a Vitrine"):
+        services.folder(home.data / inside)
+
+
+async def test_folder_that_cannot_be_read_is_listed_until_it_can(
+    ingest: Ingest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder, "closed/a.jpg", jpeg(1))
+    put(folder, "b.jpg", jpeg(2))
+    real = os.scandir
+
+    def closed(path: bytes) -> object:
+        if path.endswith(b"/closed"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    # Root may read everything: the refusal of the system stands in for the mode.
+    monkeypatch.setattr(os, "scandir", closed)
+    first = await ingest.scan(folder)
+    second = await ingest.scan(folder)
+    monkeypatch.undo()
+    third = await ingest.scan(folder)
+
+    assert [(b.files, b.imported, b.unchanged, b.failed) for b in (first, second, third)] == [
+        (2, 1, 0, 1),
+        (2, 0, 1, 1),
+        (2, 1, 1, 0),
+    ]
+    assert await ingest.rows("SELECT path FROM root_entry WHERE outcome = 'failed'") == []

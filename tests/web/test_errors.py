@@ -71,3 +71,24 @@ async def test_ready_says_no_while_the_database_is_away(client: httpx.AsyncClien
     databases.use(db)
     assert ready.status_code == 503
     assert live.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/asset/{'9' * 23}", f"/media/{'9' * 20}/original", f"/media/{'9' * 20}/preview", "/asset/%00"],
+)
+async def test_numbers_beyond_the_database_are_refused_without_a_fault(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    assert (await client.get(path)).status_code in {404, 422}
+
+
+async def test_a_nul_in_a_name_is_refused_without_a_fault(stranger: httpx.AsyncClient, account: int) -> None:
+    answer = await stranger.post(
+        "/login", data={"name": "a\0", "password": "b\0"}, headers={"Origin": "http://localhost:8420"}
+    )
+    assert answer.status_code == 422
+
+
+async def test_an_original_that_never_was_is_not_found(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/media/999/original")).status_code == 404

@@ -45,8 +45,8 @@ class ReasonView(msgspec.Struct, frozen=True):
 
     reason: str
     count: int
-    sample: bytes
-    detail: str | None
+    paths: list[tuple[bytes, str | None]]
+    """The first of them with what was seen; a page is no place for thousands."""
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -88,17 +88,27 @@ async def batches(sql: Connection[Any]) -> list[BatchView]:
     return [BatchView(*row) for row in rows]
 
 
+SHOWN_PATHS = 200
+
+
 async def reasons(sql: Connection[Any]) -> list[ReasonView]:
     """The failure inbox by class, largest first."""
     rows = await sql.fetch(
         """
-        SELECT g.reason, g.count, e.path, e.detail
-        FROM (SELECT reason, count(*) AS count, min(id) AS sample FROM root_entry
-              WHERE outcome = 'failed' AND NOT ignored GROUP BY reason) g
-        JOIN root_entry e ON e.id = g.sample ORDER BY g.count DESC, g.reason
-        """
+        SELECT g.reason, g.count, f.paths, f.details
+        FROM (SELECT reason, count(*) AS count FROM root_entry
+              WHERE outcome = 'failed' AND NOT ignored GROUP BY reason) g,
+        LATERAL (SELECT array_agg(path) AS paths, array_agg(detail) AS details FROM (
+              SELECT path, detail FROM root_entry e
+              WHERE outcome = 'failed' AND NOT ignored AND e.reason = g.reason ORDER BY id LIMIT $1) first) f
+        ORDER BY g.count DESC, g.reason
+        """,
+        SHOWN_PATHS,
     )
-    return [ReasonView(row["reason"] or "", row["count"], row["path"], row["detail"]) for row in rows]
+    return [
+        ReasonView(row["reason"], row["count"], list(zip(row["paths"], row["details"], strict=True)))
+        for row in rows
+    ]
 
 
 async def away(sql: Connection[Any]) -> Sequence[AwayRoot]:
