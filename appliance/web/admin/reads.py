@@ -95,20 +95,20 @@ async def reasons(sql: Connection[Any]) -> list[ReasonView]:
     """The failure inbox by class, largest first."""
     rows = await sql.fetch(
         """
-        SELECT g.reason, g.count, f.paths, f.details
+        SELECT g.reason, g.count, f.path, f.detail
         FROM (SELECT reason, count(*) AS count FROM root_entry
               WHERE outcome = 'failed' AND NOT ignored GROUP BY reason) g,
-        LATERAL (SELECT array_agg(path) AS paths, array_agg(detail) AS details FROM (
-              SELECT path, detail FROM root_entry e
-              WHERE outcome = 'failed' AND NOT ignored AND e.reason = g.reason ORDER BY id LIMIT $1) first) f
-        ORDER BY g.count DESC, g.reason
+        LATERAL (SELECT id, path, detail FROM root_entry e
+                 WHERE outcome = 'failed' AND NOT ignored AND e.reason = g.reason ORDER BY id LIMIT $1) f
+        ORDER BY g.count DESC, g.reason, f.id
         """,
         SHOWN_PATHS,
     )
-    return [
-        ReasonView(row["reason"], row["count"], list(zip(row["paths"], row["details"], strict=True)))
-        for row in rows
-    ]
+    groups: dict[str, ReasonView] = {}
+    for row in rows:
+        group = groups.setdefault(row["reason"], ReasonView(row["reason"], row["count"], []))
+        group.paths.append((row["path"], row["detail"]))
+    return list(groups.values())
 
 
 async def away(sql: Connection[Any]) -> Sequence[AwayRoot]:
