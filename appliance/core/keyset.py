@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
 
 from appliance.core.errors import Invalid
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +32,3 @@ def parse(text: str) -> Position:
         return Position(datetime.strptime(instant, "%Y%m%dT%H%M%S.%f"), int(number))  # noqa: DTZ007 - wall time
     except ValueError:
         raise Invalid(f"“{text[:60]}” is not a place in the gallery", "Start at the top.") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """A run of items and whether more lie beyond either end."""
-
-    items: Sequence[T]
-    more: bool
-
-
-Direction = Literal["before", "after"]
-
-
-def page(
-    rows: Sequence[T], *, limit: int, backwards: bool, keep: Callable[[T], bool] | None = None
-) -> Page[T]:
-    """Cut a result that was asked for one row too many, and put a backward one into reading order."""
-    more = len(rows) > limit
-    items = [r for r in rows[:limit] if keep is None or keep(r)]
-    if backwards:
-        items.reverse()
-    return Page(items, more)

@@ -44,12 +44,6 @@ def test_any_other_text_is_refused_not_crashed_on(text: str) -> None:
         assert refused.status == 422
 
 
-def test_backward_page_comes_in_reading_order_and_knows_of_more() -> None:
-    page = keyset.page([3, 2, 1], limit=2, backwards=True)
-
-    assert (list(page.items), page.more) == ([2, 3], True)
-
-
 @pytest.mark.parametrize(
     "text",
     ["postgresql://user:hunter2@db/x failed", "Authorization: Bearer hunter2", "redis://:hunter2@h:1/0"],
