@@ -5,7 +5,9 @@ from __future__ import annotations
 import appliance.accounts.models
 import appliance.core.work
 import appliance.ingest.models
-import appliance.library.models  # noqa: F401 - imported for their tables
+import appliance.library.models
+import appliance.operations.models
+import appliance.tagging.models  # noqa: F401 - imported for their tables
 from appliance.core.columns import Base
 
 

@@ -27,6 +27,11 @@ class Person(NamedTuple):
     role: str
     session_id: int
 
+    @property
+    def admin(self) -> bool:
+        """Whether this person may change things and see what is private."""
+        return self.role == "admin"
+
 
 _LOOK_UP = f"""
 SELECT u.id, u.name, u.role, s.id AS session_id, s.seen_at < now() - interval '1 hour' AS stale

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, DateTime, Identity, MetaData, SmallInteger, Text, func, text
+from sqlalchemy import BigInteger, Date, DateTime, Identity, MetaData, SmallInteger, Text, func, text
 from sqlalchemy.dialects.postgresql import UUID
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -28,6 +28,7 @@ class Base(DeclarativeBase):
         int: BigInteger,
         str: Text,
         datetime: DateTime(timezone=True),
+        date: Date(),
         uuid.UUID: UUID(as_uuid=True),
     }
 

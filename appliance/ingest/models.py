@@ -28,6 +28,13 @@ class RootStatus(enum.StrEnum):
     RETIRED = "retired"
 
 
+class Purpose(enum.StrEnum):
+    """What a root is for: a person's folder, or the place where uploads arrive."""
+
+    FOLDER = "folder"
+    UPLOADS = "uploads"
+
+
 class Root(Keyed, Base):
     """A folder that is scanned."""
 
@@ -36,10 +43,13 @@ class Root(Keyed, Base):
         UniqueConstraint("path"),
         CheckConstraint(one_of("mode", Mode), name="mode"),
         CheckConstraint(one_of("status", RootStatus), name="status"),
+        CheckConstraint(one_of("purpose", Purpose), name="purpose"),
+        Index("uq_root_uploads", "purpose", unique=True, postgresql_where=text("purpose = 'uploads'")),
     )
 
     path: Mapped[bytes] = mapped_column(BYTEA)
     mode: Mapped[str]
+    purpose: Mapped[str] = mapped_column(server_default=text("'folder'"))
     status: Mapped[str] = mapped_column(server_default=text("'ready'"))
     reason: Mapped[str | None]
     added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
@@ -223,3 +233,46 @@ class ImportTask(Keyed, ItemColumns, Base):
     reason: Mapped[str | None]
     detail: Mapped[str | None]
     milliseconds: Mapped[int | None] = mapped_column(Integer)
+
+
+class UploadStatus(enum.StrEnum):
+    """States of one file on its way over the network."""
+
+    RECEIVING = "receiving"
+    RECEIVED = "received"
+    ABANDONED = "abandoned"
+
+
+UPLOAD_TRANSITIONS: dict[UploadStatus, frozenset[UploadStatus]] = {
+    UploadStatus.RECEIVING: frozenset({UploadStatus.RECEIVED, UploadStatus.ABANDONED}),
+    UploadStatus.RECEIVED: frozenset(),
+    UploadStatus.ABANDONED: frozenset(),
+}
+
+
+class Upload(Keyed, Base):
+    """One file that is sent to us; its bytes grow in the uploads folder until all are there."""
+
+    __tablename__ = "upload"
+    __table_args__ = (
+        CheckConstraint(one_of("status", UploadStatus), name="status"),
+        UniqueConstraint("token"),
+        Index("ix_upload_batch", "batch_id", "id"),
+        Index("ix_upload_receiving", "touched_at", postgresql_where=text("status = 'receiving'")),
+        {"postgresql_with": {"fillfactor": "70"}},
+    )
+
+    token: Mapped[str]
+    """Random; names the upload in its address and its part file."""
+    batch_id: Mapped[int] = mapped_column(ForeignKey("import_batch.id", ondelete="CASCADE"))
+    user_id: Mapped[int | None]
+    name: Mapped[str]
+    """As the sender named it, with folders; shown, never used as a path."""
+    size: Mapped[int]
+    received: Mapped[int] = mapped_column(server_default=text("0"))
+    status: Mapped[str] = mapped_column(server_default=text("'receiving'"))
+    modified_ms: Mapped[int | None]
+    """When the file was last changed on the sender's device, if it said so."""
+    entry_id: Mapped[int | None] = mapped_column(ForeignKey("root_entry.id", ondelete="SET NULL"))
+    made_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    touched_at: Mapped[datetime] = mapped_column(server_default=text("now()"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import (
     CheckConstraint,
+    Computed,
     DateTime,
     ForeignKey,
     Index,
@@ -45,7 +46,7 @@ ASSET_TRANSITIONS: dict[AssetState, frozenset[AssetState]] = {
 
 
 class DateSource(enum.StrEnum):
-    """Where the taken date was found, best first."""
+    """Where the taken date was found, best first; a person's word stands above all of them."""
 
     EXIF = "exif"
     CONTAINER = "container"
@@ -53,9 +54,14 @@ class DateSource(enum.StrEnum):
     NAME = "name"
     MTIME = "mtime"
     IMPORT = "import"
+    HUMAN = "human"
+    """Set by a person: no later reading of the file changes it."""
 
 
-VISIBLE = "state IN ('inbox', 'kept')"
+VISIBLE = "state IN ('inbox', 'kept') AND NOT private"
+"""SQL: what the timeline shows; the partial indexes say it in the same words."""
+HIDDEN = "state IN ('inbox', 'kept') AND private"
+"""SQL: what was marked private; administrators alone find it, with `is:private`."""
 
 
 class Asset(Keyed, Base):
@@ -72,8 +78,41 @@ class Asset(Keyed, Base):
         Index(
             "ix_asset_timeline", text("effective_at DESC"), text("id DESC"), postgresql_where=text(VISIBLE)
         ),
-        # "n new": visible assets above the newest id that the page knows.
+        # "n new": visible assets above the newest id that the page knows; also the order of arrival.
         Index("ix_asset_arrival", text("id DESC"), postgresql_where=text(VISIBLE)),
+        # The same order for what the timeline does not show: archive, trash, private.
+        Index(
+            "ix_asset_archived",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text("state = 'archived'"),
+        ),
+        Index(
+            "ix_asset_trashed",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text("state = 'trashed'"),
+        ),
+        Index(
+            "ix_asset_private",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text(HIDDEN),
+        ),
+        # Trash retention.
+        Index("ix_asset_trashed_at", "trashed_at", "id", postgresql_where=text("state = 'trashed'")),
+        # The other orders that a search can ask for.
+        Index("ix_asset_rating", text("rating DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),
+        Index("ix_asset_size", text("size DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),
+        Index("ix_asset_shuffle", "shuffle", "id", postgresql_where=text(VISIBLE)),
+        # Rare by nature, so that walking the timeline for them would read most of it.
+        Index(
+            "ix_asset_favourite",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text(f"favourite AND {VISIBLE}"),
+        ),
+        CheckConstraint("turn IN (0, 90, 180, 270)", name="turn"),
     )
 
     kind: Mapped[str]
@@ -90,10 +129,20 @@ class Asset(Keyed, Base):
     effective_at: Mapped[datetime] = mapped_column(DateTime(timezone=False))
     added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     title: Mapped[str | None]
+    note: Mapped[str | None]
+    """What a person wrote about it; `notes` holds what an import had to leave out."""
     rating: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     favourite: Mapped[bool] = mapped_column(server_default=text("false"))
+    private: Mapped[bool] = mapped_column(server_default=text("false"))
+    turn: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """Degrees clockwise that a person turned it by; `width` and `height` are as displayed after it."""
+    shuffle: Mapped[int] = mapped_column(Integer, Computed("hashint8(id) & 2147483647", persisted=True))
+    """Its place in the random order, which a seed rotates."""
     dominant: Mapped[int | None] = mapped_column(SmallInteger)
     state: Mapped[str] = mapped_column(server_default=text("'kept'"))
+    trashed_at: Mapped[datetime | None]
+    trashed_from: Mapped[str | None]
+    """The state before the trash, to which restoring returns."""
     flags: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
     notes: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
     facts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
@@ -175,6 +224,25 @@ class Provenance(Keyed, Base):
     asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
     how: Mapped[str]
     root_id: Mapped[int | None]
+    """None for an upload; its path is the file name that the sender gave."""
     batch_id: Mapped[int | None]
     path: Mapped[bytes | None] = mapped_column(BYTEA)
     seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class MonthCount(Base):
+    """How many visible assets a month holds; folded from `month_delta`, never counted on a page."""
+
+    __tablename__ = "month_count"
+
+    month: Mapped[date] = mapped_column(primary_key=True)
+    assets: Mapped[int]
+
+
+class MonthDelta(Keyed, Base):
+    """Changes of month counts since they were folded; a trigger of `asset` appends, nobody waits."""
+
+    __tablename__ = "month_delta"
+
+    month: Mapped[date]
+    assets: Mapped[int]

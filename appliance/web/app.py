@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
+import pkgutil
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -14,16 +16,12 @@ import uvloop
 from litestar import Litestar
 from litestar.config.compression import CompressionConfig
 
+from appliance import web
 from appliance.core import db, log
 from appliance.core import settings as settings_module
 from appliance.core.settings import Settings
-from appliance.web import beat, errors, pages, served
-from appliance.web.admin.activity import ActivityController
-from appliance.web.asset import AssetController
-from appliance.web.entry import EntryController
-from appliance.web.gallery import GalleryController
+from appliance.web import errors, pages
 from appliance.web.guards import signed_in
-from appliance.web.media import MediaController
 from appliance.web.security import Gate
 from queues.declare import load
 from queues.doorbell import connected
@@ -32,23 +30,20 @@ from queues.doorbell import connected
 FORM_BYTES = 1_000_000
 POOL = 8
 STOP_SECONDS = 3
-HANDLERS: tuple[Any, ...] = (
-    GalleryController,
-    AssetController,
-    MediaController,
-    ActivityController,
-    EntryController,
-    served.static_file,
-    served.favicon,
-    served.robots,
-    beat.show_pulse,
-    beat.live,
-    beat.ready,
-)
+
+
+def handlers() -> list[Any]:
+    """The route handlers of every screen's module: a new screen registers itself by being there."""
+    found: list[Any] = []
+    for module in pkgutil.walk_packages(web.__path__, f"{web.__name__}."):
+        if module.name != __name__:
+            found += getattr(importlib.import_module(module.name), "HANDLERS", ())
+    return found
 
 
 def preload() -> None:
-    """Read templates and static files into memory, before the fork and before rights are given up."""
+    """Read screens, templates and static files before the fork, and before rights are given up."""
+    handlers()
     pages.environment()
 
 
@@ -70,9 +65,9 @@ def create_app(settings: Settings) -> Litestar:
 def bare_app(settings: Settings) -> Litestar:
     """All routes, without connections of their own."""
     app = Litestar(
-        route_handlers=list(HANDLERS),
+        route_handlers=handlers(),
         guards=[signed_in],
-        exception_handlers=errors.HANDLERS,
+        exception_handlers=errors.EXCEPTIONS,
         compression_config=CompressionConfig(
             backend="gzip", gzip_compress_level=5, minimum_size=600, exclude=["^/media/", "^/static/"]
         ),

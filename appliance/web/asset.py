@@ -12,6 +12,7 @@ from appliance.core.errors import NotFound
 from appliance.library import queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
 from appliance.web import words
+from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
 from appliance.web.media import INLINE, wait_for_preview
 
@@ -88,6 +89,8 @@ def _changed(file: FileView) -> str:
 
 class AssetController(Controller):
     """The page of an asset and its live picture."""
+
+    opt = EVERYBODY
 
     path = "/asset"
 
@@ -214,3 +217,6 @@ def _fact(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k} {_fact(v)}" for k, v in value.items())
     return "yes" if value is True else "no" if value is False else str(value)
+
+
+HANDLERS = (AssetController,)

@@ -7,12 +7,12 @@ from typing import Any
 from litestar import Request, Response, get
 
 from appliance.core import db
-from appliance.web.guards import OPEN
+from appliance.web.guards import EVERYBODY, OPEN
 from appliance.web.hypermedia import fragment, go, wants_fragment
 from appliance.web.pulse import pulse
 
 
-@get("/pulse")
+@get("/pulse", opt=EVERYBODY)
 async def show_pulse(request: Request[Any, Any, Any]) -> Response[Any]:
     """The running import and the health of the house, in words."""
     if not wants_fragment(request):
@@ -33,3 +33,6 @@ async def ready() -> Response[str]:
     async with db.unit_of_work() as uow:
         await uow.sql.fetchval("SELECT 1")
     return Response("ok\n", media_type="text/plain", headers={"Cache-Control": "no-store"})
+
+
+HANDLERS = (show_pulse, live, ready)

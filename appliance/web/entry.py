@@ -171,3 +171,6 @@ def _set_up_page(
         name=sent.name[:64],
         host=_host(request),
     )
+
+
+HANDLERS = (EntryController,)

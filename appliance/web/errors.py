@@ -155,7 +155,7 @@ def _problem(status: int, title: str, hint: str, number: str) -> Response[bytes]
     return Response(msgspec.json.encode(body), status_code=status, media_type="application/problem+json")
 
 
-HANDLERS: dict[Any, Any] = {
+EXCEPTIONS: dict[Any, Any] = {
     VitrineError: on_refusal,
     HTTPException: on_http,
     DataError: on_nonsense,

@@ -12,6 +12,7 @@ from appliance.core.errors import Invalid
 from appliance.core.keyset import Position
 from appliance.library import timeline
 from appliance.web import rows, words
+from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, kept, nothing, shell_page, wants_fragment
 from appliance.web.pulse import Pulse, pulse
 from appliance.web.rows import LOOK_AHEAD, Chunk
@@ -154,6 +155,8 @@ def _grows(view: View, beat: Pulse, *, at_top: bool) -> bool:
 class GalleryController(Controller):
     """Pages and fragments of the timeline."""
 
+    opt = EVERYBODY
+
     @get("/")
     async def index(
         self, request: AnyRequest, at: str = "", before: str = "", after: str = "", known: str = ""
@@ -256,3 +259,6 @@ def _by_year(months: Any) -> list[tuple[int, list[Any]]]:
     for month in months:
         years.setdefault(month.year, []).append(month)
     return [(year, sorted(found)) for year, found in years.items()]
+
+
+HANDLERS = (GalleryController,)

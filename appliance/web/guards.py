@@ -1,4 +1,7 @@
-"""Who may pass: everything is closed unless its route says that it is open."""
+"""Who may pass: everything is closed unless its route says otherwise.
+
+A route without a word is for administrators. `opt=EVERYBODY` lets viewers in as well, `opt=OPEN` strangers.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from appliance.core.errors import VitrineError
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 OPEN = {"open": True}
+EVERYBODY = {"everybody": True}
 PLAIN_COOKIE, TLS_COOKIE = "vitrine", "__Host-vitrine"
 
 
@@ -22,6 +26,12 @@ class NotSignedIn(VitrineError):
     """The page belongs to somebody who is signed in."""
 
     status = 401
+
+
+class NotAllowed(VitrineError):
+    """A viewer looks; changing things is for administrators."""
+
+    status = 403
 
 
 class NotSetUp(VitrineError):
@@ -66,8 +76,11 @@ async def signed_in(connection: Connection, handler: BaseRouteHandler) -> None:
     """The guard of the whole application; runs before any body is read."""
     if handler.opt.get("open"):
         return
-    if await who(connection) is not None:
-        return
+    person = await who(connection)
+    if person is not None:
+        if person.admin or handler.opt.get("everybody"):
+            return
+        raise NotAllowed("Only administrators may do this", "Ask whoever looks after this Vitrine.")
     if not await set_up_done():
         raise NotSetUp("Vitrine is not set up yet")
     raise NotSignedIn("Sign in first")

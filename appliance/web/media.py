@@ -20,6 +20,7 @@ from appliance.core.errors import NotFound, Unavailable, VitrineError
 from appliance.library import files, queries, services
 from appliance.library.files import Original
 from appliance.library.queries import Sendable
+from appliance.web.guards import EVERYBODY
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -217,6 +218,8 @@ def disposition(name: bytes, *, inline: bool) -> str:
 class MediaController(Controller):
     """Bytes of assets."""
 
+    opt = EVERYBODY
+
     path = "/media"
 
     @get("/{asset_id:int}/{name:str}")
@@ -300,3 +303,6 @@ class MediaController(Controller):
         condition = request.headers.get("If-Range")
         header = request.headers.get("Range") if condition in {None, mark} else None
         return span(header, size)
+
+
+HANDLERS = (MediaController,)

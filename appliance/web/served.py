@@ -37,3 +37,6 @@ async def favicon() -> Response[bytes]:
 async def robots() -> Response[str]:
     """A home collection is nobody's index."""
     return Response("User-agent: *\nDisallow: /\n", media_type="text/plain")
+
+
+HANDLERS = (static_file, favicon, robots)

@@ -11,7 +11,7 @@ from appliance.core.paths import PROJECT
 
 DOMAINS = {
     "library", "ingest", "tagging", "vectors", "search", "duplicates", "gpu", "subscriptions", "transcripts",
-    "upkeep", "accounts",
+    "upkeep", "accounts", "operations",
 }  # fmt: skip
 RANK = {"core": 0, "media": 1, **dict.fromkeys(DOMAINS, 2), "queues": 3, "web": 4, "runtime": 4, "cli": 4}
 PRIVATE = {"models", "queries"}

@@ -7,8 +7,16 @@ import enum
 import pytest
 
 from appliance.core.work import RUN_TRANSITIONS, RunStatus
-from appliance.ingest.models import BATCH_TRANSITIONS, TASK_TRANSITIONS, BatchStatus, TaskStatus
+from appliance.ingest.models import (
+    BATCH_TRANSITIONS,
+    TASK_TRANSITIONS,
+    UPLOAD_TRANSITIONS,
+    BatchStatus,
+    TaskStatus,
+    UploadStatus,
+)
 from appliance.library.models import ASSET_TRANSITIONS, RENDITION_TRANSITIONS, AssetState, RenditionStatus
+from appliance.operations.models import OPERATION_TRANSITIONS, OperationStatus
 
 
 TABLES: list[tuple[type[enum.StrEnum], dict[enum.StrEnum, frozenset[enum.StrEnum]], str]] = [
@@ -17,6 +25,8 @@ TABLES: list[tuple[type[enum.StrEnum], dict[enum.StrEnum, frozenset[enum.StrEnum
     (TaskStatus, TASK_TRANSITIONS, "pending"),
     (RenditionStatus, RENDITION_TRANSITIONS, "pending"),
     (AssetState, ASSET_TRANSITIONS, "kept"),
+    (UploadStatus, UPLOAD_TRANSITIONS, "receiving"),
+    (OperationStatus, OPERATION_TRANSITIONS, "pending"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from jinja2 import StrictUndefined
 
 from appliance.core.paths import STATIC, TEMPLATES
-from appliance.web.app import HANDLERS, bare_app
+from appliance.web.app import bare_app, handlers
 from appliance.web.pages import environment
 
 
@@ -75,7 +75,7 @@ def test_scripts_build_no_code_from_text() -> None:
 
 def test_links_lead_to_routes_that_exist(settings: object) -> None:
     known = {route.path for route in bare_app(settings).routes}  # type: ignore[arg-type]
-    assert HANDLERS
+    assert handlers()
     for path in FILES:
         for link in re.findall(
             r'(?:href|action|hx-get|hx-post)="(/[a-z/]*)(?=["?#{])', path.read_text("utf-8")

@@ -160,3 +160,6 @@ class ActivityController(Controller):
             "process_health": PROCESS_HEALTH,
             "process_names": PROCESS_NAMES,
         }
+
+
+HANDLERS = (ActivityController,)

@@ -1,0 +1,1 @@
+"""Bulk actions on assets, and their undo."""

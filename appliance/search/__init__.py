@@ -1,0 +1,1 @@
+"""The one search grammar: text to tree to SQL, and selections made of it."""

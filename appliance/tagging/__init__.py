@@ -1,0 +1,1 @@
+"""Tags, their kinds and aliases, and which assets carry them."""

@@ -1,0 +1,91 @@
+// Keys: one table says what they do and where; the sheet behind `?` is drawn from the same table.
+const Keys = (() => {
+  // Scopes form a stack: the innermost open one answers first, "page" is always there.
+  const TABLE = [
+    { scope: "page", group: "Everywhere", keys: ["/"], name: "search", words: "Search" },
+    { scope: "page", group: "Everywhere", keys: ["?"], name: "sheet", words: "This sheet" },
+    { scope: "page", group: "Everywhere", keys: ["g t"], name: "go-gallery", words: "Go to the gallery" },
+    { scope: "page", group: "Everywhere", keys: ["g i"], name: "go-import", words: "Go to import" },
+    { scope: "page", group: "Everywhere", keys: ["g h"], name: "go-history", words: "Go to history" },
+    { scope: "page", group: "Everywhere", keys: ["g a"], name: "go-activity", words: "Go to activity" },
+    { scope: "page", group: "Everywhere", keys: ["g s"], name: "go-settings", words: "Go to settings" },
+    { scope: "page", group: "Everywhere", keys: ["z"], name: "undo", words: "Undo the last bulk action" },
+    { scope: "grid", group: "Gallery", keys: ["ArrowLeft", "h"], name: "left", words: "Picture to the left" },
+    { scope: "grid", group: "Gallery", keys: ["ArrowRight", "l"], name: "right", words: "Picture to the right" },
+    { scope: "grid", group: "Gallery", keys: ["ArrowUp", "k"], name: "up", words: "Row above" },
+    { scope: "grid", group: "Gallery", keys: ["ArrowDown", "j"], name: "down", words: "Row below" },
+    { scope: "grid", group: "Gallery", keys: ["Enter"], name: "open", words: "Open" },
+    { scope: "grid", group: "Gallery", keys: ["[", "]"], name: "month", words: "Newer or older month" },
+    { scope: "grid", group: "Gallery", keys: ["+", "-"], name: "density", words: "Larger or smaller pictures" },
+    { scope: "grid", group: "Selecting", keys: ["x", " "], name: "select", words: "Select or let go" },
+    { scope: "grid", group: "Selecting", keys: ["Shift+ArrowLeft", "Shift+ArrowRight", "Shift+ArrowUp", "Shift+ArrowDown"],
+      name: "range", words: "Select up to here" },
+    { scope: "grid", group: "Selecting", keys: ["Ctrl+a"], name: "all", words: "Select everything found" },
+    { scope: "grid", group: "Selecting", keys: ["Escape"], name: "clear", words: "Select nothing" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["t"], name: "tag", words: "Tag" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["1", "2", "3", "4", "5", "0"],
+      name: "rate", words: "Rate; 0 takes the rating away" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["f"], name: "favourite", words: "Favourite" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["a"], name: "archive", words: "Archive" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["Delete"], name: "trash", words: "To the trash" },
+    { scope: "viewer", group: "Viewer", keys: ["ArrowLeft"], name: "previous", words: "Previous" },
+    { scope: "viewer", group: "Viewer", keys: ["ArrowRight"], name: "next", words: "Next" },
+    { scope: "viewer", group: "Viewer", keys: ["Escape"], name: "close", words: "Back to the gallery" },
+    { scope: "viewer", group: "Viewer", keys: ["i"], name: "panel", words: "Details" },
+    { scope: "viewer", group: "Viewer", keys: ["Z"], name: "zoom", words: "Fit or full size" },
+    { scope: "viewer", group: "Viewer", keys: ["x"], name: "select", words: "Select or let go" },
+    { scope: "viewer", group: "Viewer", keys: ["t"], name: "tag", words: "Add a tag" },
+    { scope: "viewer", group: "Viewer", keys: ["1", "2", "3", "4", "5", "0"], name: "rate", words: "Rate; 0 takes the rating away" },
+    { scope: "viewer", group: "Viewer", keys: ["f"], name: "favourite", words: "Favourite" },
+    { scope: "viewer", group: "Viewer", keys: ["a"], name: "archive", words: "Archive" },
+    { scope: "viewer", group: "Viewer", keys: ["Delete"], name: "trash", words: "To the trash" },
+    { scope: "viewer", group: "Viewer", keys: ["r", "R"], name: "rotate", words: "Turn right or left" },
+    { scope: "viewer", group: "Viewer", keys: [",", "."], name: "frame", words: "One frame back or on" },
+    { scope: "viewer", group: "Viewer", keys: ["m"], name: "mute", words: "Sound on or off" },
+    { scope: "viewer", group: "Viewer", keys: ["o"], name: "original", words: "Open the original" },
+  ];
+  const SEQUENCE_MS = 1000;
+  const stack = [], bound = new Map();
+  let led = "", ledAt = 0;
+
+  const bind = (scope, actions) => {
+    for (const name of Object.keys(actions)) {
+      if (!TABLE.some((row) => row.scope === scope && row.name === name)) throw new Error(`no key for ${scope}.${name}`);
+    }
+    bound.set(scope, { ...bound.get(scope), ...actions });
+  };
+  const enter = (scope) => { if (!stack.includes(scope)) stack.push(scope); };
+  const leave = (scope) => { const at = stack.lastIndexOf(scope); if (at >= 0) stack.splice(at, 1); };
+  const off = () => document.cookie.includes("keys=off");
+
+  const typed = (event) => {
+    const target = event.target;
+    if (!target.matches) return false;
+    // Checkboxes do not take letters: keys must go on working after one was clicked.
+    return target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
+  };
+  const spelled = (event) => {
+    const shift = event.shiftKey && event.key.length > 1 ? "Shift+" : "";
+    return `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${shift}${event.key}`;
+  };
+  const run = (event, key) => {
+    for (const scope of [...stack].reverse().concat(stack.includes("page") ? [] : ["page"])) {
+      const row = TABLE.find((each) => each.scope === scope && each.keys.includes(key));
+      const action = row && bound.get(scope)?.[row.name];
+      // An action that answers false did not want the key: the browser may have it.
+      if (action && action(key, event) !== false) { event.preventDefault(); return true; }
+    }
+    return false;
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.altKey || event.isComposing || off() || typed(event)) return;
+    if (document.querySelector("dialog[open]") && !event.target.closest?.("dialog [data-keys]")) return;
+    const key = spelled(event), now = performance.now();
+    const sequence = led && now - ledAt < SEQUENCE_MS ? `${led} ${key}` : "";
+    led = "";
+    if (sequence && run(event, sequence)) return;
+    if (run(event, key)) return;
+    if (TABLE.some((row) => row.keys.some((each) => each.startsWith(`${key} `)))) { led = key; ledAt = now; }
+  });
+  return { TABLE, bind, enter, leave };
+})();
