@@ -44,3 +44,24 @@ class WeakPassword(Invalid):
 
 class BadName(Invalid):
     """The name cannot be used for signing in."""
+
+
+class NameTaken(Conflict):
+    """Somebody has this name already, perhaps in other capitals."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is an account “{name}” already", "Choose another name.")
+
+
+class WrongPassword(Invalid):
+    """Whoever sits there could not say the present password."""
+
+    def __init__(self) -> None:
+        super().__init__("This is not your present password", "Nothing was changed.")
+
+
+class LastAdmin(Conflict):
+    """Without an administrator nobody could let anybody in again."""
+
+    def __init__(self) -> None:
+        super().__init__("This is the only administrator", "Make somebody else an administrator first.")

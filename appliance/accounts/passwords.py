@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -23,6 +24,16 @@ _COMMON = re.compile(
     r"|[\d\W_]{0,19}",
     re.IGNORECASE,
 )
+
+
+# Without 0 O 1 I L: it is read from one screen and typed on another. 16 of 31 are 79 bits.
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+def generate() -> str:
+    """A password that nobody could guess, in groups that can be read aloud."""
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(16))
+    return "-".join(letters[n : n + 4] for n in range(0, 16, 4))
 
 
 def check_strength(password: str, *, name: str) -> None:

@@ -10,7 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appliance.accounts import passwords, sessions, throttle
-from appliance.accounts.errors import BadName, NoMatch, SetUpAlready, WrongCode
+from appliance.accounts.errors import BadName, NameTaken, NoMatch, SetUpAlready, WrongCode, WrongPassword
 from appliance.accounts.models import Role
 from appliance.core import db
 from appliance.core.db import UnitOfWork
@@ -40,7 +40,8 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
+    """The name as it is shown; refuses what could not be typed again."""
     shown = unicodedata.normalize("NFC", name.strip())
     if not 1 <= len(shown) <= 64:
         raise BadName("The name must have 1 to 64 characters")
@@ -90,7 +91,7 @@ async def issue_setup_code(uow: UnitOfWork) -> str | None:
 
 async def set_up(code: str, *, name: str, password: str, caller: Caller) -> str:
     """Make the first administrator and sign them in; of two at once, one wins."""
-    shown = _checked_name(name)
+    shown = checked_name(name)
     async with db.unit_of_work() as uow:
         await throttle.count_try(uow.sql, f"setup:{caller.address}", cap=throttle.ADDRESS_CAP)
         await uow.commit()
@@ -101,7 +102,7 @@ async def set_up(code: str, *, name: str, password: str, caller: Caller) -> str:
         # Two set-ups at once: the second waits here and then finds an account.
         await uow.sql.execute("SELECT pg_advisory_xact_lock($1)", _FIRST_ADMIN_LOCK)
         await _check_code(uow.sql, code)
-        user_id = await _insert_user(uow.sql, shown, Role.ADMIN, hashed)
+        user_id = await insert_user(uow.sql, shown, Role.ADMIN, hashed)
         await uow.sql.execute("DELETE FROM setting WHERE name = $1", CODE_SETTING)
         await throttle.forget(uow.sql, f"setup:{caller.address}")
         await audit(uow.sql, "set up", user_id=user_id, caller=caller)
@@ -116,14 +117,18 @@ async def _check_code(sql: Connection[Any], code: str) -> None:
         raise WrongCode
 
 
-async def _insert_user(sql: Connection[Any], name: str, role: Role, hashed: str) -> int:
-    user_id: int = await sql.fetchval(
-        'INSERT INTO "user" (name, name_key, role, password_hash) VALUES ($1, $2, $3, $4) RETURNING id',
+async def insert_user(sql: Connection[Any], name: str, role: Role, hashed: str) -> int:
+    """A row for a person whose name and password were checked; of two with one name, the first has it."""
+    user_id: int | None = await sql.fetchval(
+        'INSERT INTO "user" (name, name_key, role, password_hash) VALUES ($1, $2, $3, $4) '
+        "ON CONFLICT (name_key) DO NOTHING RETURNING id",
         name,
         name_key(name),
         str(role),
         hashed,
     )
+    if user_id is None:
+        raise NameTaken(name)
     return user_id
 
 
@@ -169,10 +174,12 @@ async def sign_out(token: str, *, caller: Caller) -> None:
 
 
 async def add_person(uow: UnitOfWork, name: str, password: str, *, role: Role) -> int:
-    """An account made on the server's own command line."""
-    shown = _checked_name(name)
+    """An account made on the server's own command line; the set-up page is closed from then on."""
+    shown = checked_name(name)
     passwords.check_strength(password, name=shown)
-    return await _insert_user(uow.sql, shown, role, await passwords.make_hash(password))
+    user_id = await insert_user(uow.sql, shown, role, await passwords.make_hash(password))
+    await uow.sql.execute("DELETE FROM setting WHERE name = $1", CODE_SETTING)
+    return user_id
 
 
 async def set_password(uow: UnitOfWork, name: str, password: str) -> None:
@@ -186,6 +193,32 @@ async def set_password(uow: UnitOfWork, name: str, password: str) -> None:
         raise NotFound(f"There is no account “{name}”")
     await sessions.end_all(uow.sql, user_id)
     await audit(uow.sql, "password replaced", user_id=user_id)
+
+
+async def change_password(user_id: int, session_id: int, *, old: str, new: str, caller: Caller) -> None:
+    """Replace one's own password by knowing it; every other session of that person ends."""
+    key = f"password:{user_id}"
+    async with db.unit_of_work() as uow:
+        await throttle.count_try(uow.sql, key, cap=throttle.NAME_CAP)
+        await uow.commit()
+        found = await uow.sql.fetchrow('SELECT name, password_hash FROM "user" WHERE id = $1', user_id)
+    if found is None or not await passwords.matches(found["password_hash"], old):
+        raise WrongPassword
+    passwords.check_strength(new, name=found["name"])
+    hashed = await passwords.make_hash(new)
+    async with db.unit_of_work() as uow:
+        # Two changes at once: the second has proven a password that is no longer the present one.
+        done = await uow.sql.execute(
+            'UPDATE "user" SET password_hash = $2 WHERE id = $1 AND password_hash = $3',
+            user_id,
+            hashed,
+            found["password_hash"],
+        )
+        if done != "UPDATE 1":
+            raise WrongPassword
+        await throttle.forget(uow.sql, key)
+        await sessions.end_all(uow.sql, user_id, but=session_id)
+        await audit(uow.sql, "password changed", user_id=user_id, caller=caller)
 
 
 async def audit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appliance.core import clock
@@ -34,7 +35,7 @@ class Person(NamedTuple):
 
 
 _LOOK_UP = f"""
-SELECT u.id, u.name, u.role, s.id AS session_id, s.seen_at < now() - interval '1 hour' AS stale
+SELECT u.id, u.name, u.role, s.id AS session_id, s.seen_at < now() - interval '5 minutes' AS stale
 FROM session s JOIN "user" u ON u.id = s.user_id
 WHERE s.token_sha256 = $1 AND s.revoked_at IS NULL AND u.disabled_at IS NULL
   AND s.made_at > now() - interval '{ABSOLUTE_DAYS} days' AND s.seen_at > now() - interval '{IDLE_DAYS} days'
@@ -95,12 +96,56 @@ async def end(sql: Connection[Any], token: str) -> int | None:
     return found
 
 
-async def end_all(sql: Connection[Any], user_id: int) -> None:
-    """Revoke every session of a person, as a new password does."""
-    _cache.clear()
-    await sql.execute(
-        "UPDATE session SET revoked_at = now() WHERE user_id = $1 AND revoked_at IS NULL", user_id
+async def end_all(sql: Connection[Any], user_id: int, *, but: int | None = None) -> int:
+    """Revoke the sessions of a person, as a new password does; how many ended."""
+    gone = await sql.execute(
+        "UPDATE session SET revoked_at = now() "
+        "WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2",
+        user_id,
+        but,
     )
+    _cache.clear()
+    return int(gone.rpartition(" ")[2])
+
+
+async def end_one(sql: Connection[Any], user_id: int, session_id: int) -> bool:
+    """Revoke one session of this person; False when it had ended or is somebody else's."""
+    gone = await sql.execute(
+        "UPDATE session SET revoked_at = now() WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL",
+        user_id,
+        session_id,
+    )
+    _cache.clear()
+    return bool(gone == "UPDATE 1")
+
+
+def forget_remembered() -> None:
+    """Ask the database again about everybody: a role was changed, or somebody shut out."""
+    _cache.clear()
+
+
+class SessionView(NamedTuple):
+    """One signed-in browser as its owner sees it."""
+
+    id: int
+    address: str | None
+    agent: str
+    made_at: datetime
+    seen_at: datetime
+
+
+_LIVE = f"""revoked_at IS NULL AND made_at > now() - interval '{ABSOLUTE_DAYS} days'
+    AND seen_at > now() - interval '{IDLE_DAYS} days'"""
+
+
+async def of_person(sql: Connection[Any], user_id: int) -> list[SessionView]:
+    """The sessions that still hold, the last used one first."""
+    rows = await sql.fetch(
+        "SELECT id, address, coalesce(agent, '') AS agent, made_at, seen_at FROM session "
+        f"WHERE user_id = $1 AND {_LIVE} ORDER BY seen_at DESC, id DESC LIMIT 100",
+        user_id,
+    )
+    return [SessionView(*row) for row in rows]
 
 
 async def forget(sql: Connection[Any]) -> int:
