@@ -44,6 +44,7 @@ class Root(Keyed, Base):
         CheckConstraint(one_of("mode", Mode), name="mode"),
         CheckConstraint(one_of("status", RootStatus), name="status"),
         CheckConstraint(one_of("purpose", Purpose), name="purpose"),
+        CheckConstraint("scan_hour BETWEEN 0 AND 23", name="scan_hour"),
         Index("uq_root_uploads", "purpose", unique=True, postgresql_where=text("purpose = 'uploads'")),
     )
 
@@ -54,6 +55,10 @@ class Root(Keyed, Base):
     reason: Mapped[str | None]
     added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     scanned_at: Mapped[datetime | None]
+    scan_hour: Mapped[int | None] = mapped_column(SmallInteger)
+    """The hour of the day at which it is scanned by itself; None means never."""
+    next_scan_at: Mapped[datetime | None]
+    """When that is due next; a moment that was slept through is made up for."""
 
 
 class Outcome(enum.StrEnum):
@@ -80,6 +85,8 @@ class RootEntry(Keyed, Base):
             "id",
             postgresql_where=text("outcome = 'failed' AND NOT ignored"),
         ),
+        # What a person told us to leave alone.
+        Index("ix_root_entry_ignored", "id", postgresql_where=text("ignored")),
         Index("ix_root_entry_asset", "asset_id", postgresql_where=text("asset_id IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "80"}},
     )
@@ -113,6 +120,13 @@ class BatchStatus(enum.StrEnum):
     CANCELLED = "cancelled"
 
 
+class Cause(enum.StrEnum):
+    """What a batch came from: looking at its root, or trying again what had failed."""
+
+    SCAN = "scan"
+    RETRY = "retry"
+
+
 BATCH_TRANSITIONS: dict[BatchStatus, frozenset[BatchStatus]] = {
     BatchStatus.PENDING: frozenset({BatchStatus.WALKING, BatchStatus.CANCELLED}),
     BatchStatus.WALKING: frozenset(
@@ -135,6 +149,7 @@ class ImportBatch(Keyed, RunColumns, Base):
     __table_args__ = (
         CheckConstraint(one_of("status", BatchStatus), name="status"),
         CheckConstraint(one_of("mode", Mode), name="mode"),
+        CheckConstraint(one_of("cause", Cause), name="cause"),
         # At most one walk for each root; a second wish finds this one.
         Index(
             "uq_import_batch_walk",
@@ -154,6 +169,7 @@ class ImportBatch(Keyed, RunColumns, Base):
     mode: Mapped[str]
     under: Mapped[bytes] = mapped_column(BYTEA, server_default=text("''::bytea"))
     """The part of the root to walk, relative; empty means all of it."""
+    cause: Mapped[str] = mapped_column(server_default=text("'scan'"))
     status: Mapped[str] = mapped_column(server_default=text("'pending'"))
     interactive: Mapped[bool] = mapped_column(server_default=text("false"))
     """Someone waits for it (an upload): its tasks are served first."""
@@ -209,6 +225,14 @@ class ImportTask(Keyed, ItemColumns, Base):
         ),
         # `import --each` and the batch page.
         Index("ix_import_task_batch", "batch_id", "id"),
+        # The batch page by outcome; a task that has not ended is not in it.
+        Index(
+            "ix_import_task_outcome",
+            "batch_id",
+            "outcome",
+            "id",
+            postgresql_where=text("outcome IS NOT NULL"),
+        ),
         Index("ix_import_task_pending", "batch_id", "id", postgresql_where=text("status = 'pending'")),
         Index("ix_import_task_processing", "worker_id", postgresql_where=text("status = 'processing'")),
         # "Has this batch a live task?"

@@ -212,6 +212,30 @@ def _tables() -> None:
     )
     op.create_index("ix_tag_alias_tag", "tag_alias", ["tag_id"], unique=False)
     op.create_table(
+        "tag_former",
+        sa.Column("former_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("tag_id", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tag_id"], ["tag.id"], name=op.f("fk_tag_former_tag_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("former_id", name=op.f("pk_tag_former")),
+    )
+    op.create_index("ix_tag_former_tag", "tag_former", ["tag_id"], unique=False)
+    op.create_table(
+        "tag_recent",
+        sa.Column("user_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("tag_id", sa.BigInteger(), nullable=False),
+        sa.Column("used_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tag_id"], ["tag.id"], name=op.f("fk_tag_recent_tag_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("user_id", "tag_id", name=op.f("pk_tag_recent")),
+    )
+    op.create_index(
+        "ix_tag_recent_user", "tag_recent", ["user_id", sa.literal_column("used_at DESC")], unique=False
+    )
+    op.create_index("ix_tag_recent_tag", "tag_recent", ["tag_id"], unique=False)
+    op.create_table(
         "upload",
         sa.Column("token", sa.Text(), nullable=False),
         sa.Column("batch_id", sa.BigInteger(), nullable=False),
@@ -316,6 +340,23 @@ def _tables() -> None:
     op.add_column("root", sa.Column("purpose", sa.Text(), server_default=sa.text("'folder'"), nullable=False))
     op.create_index(
         "uq_root_uploads", "root", ["purpose"], unique=True, postgresql_where=sa.text("purpose = 'uploads'")
+    )
+    op.add_column("root", sa.Column("scan_hour", sa.SmallInteger(), nullable=True))
+    op.add_column("root", sa.Column("next_scan_at", sa.DateTime(timezone=True), nullable=True))
+    op.create_check_constraint(op.f("ck_root_scan_hour"), "root", "scan_hour BETWEEN 0 AND 23")
+    op.add_column(
+        "import_batch", sa.Column("cause", sa.Text(), server_default=sa.text("'scan'"), nullable=False)
+    )
+    op.create_check_constraint(op.f("ck_import_batch_cause"), "import_batch", "cause IN ('scan', 'retry')")
+    op.create_index(
+        "ix_root_entry_ignored", "root_entry", ["id"], unique=False, postgresql_where=sa.text("ignored")
+    )
+    op.create_index(
+        "ix_import_task_outcome",
+        "import_task",
+        ["batch_id", "outcome", "id"],
+        unique=False,
+        postgresql_where=sa.text("outcome IS NOT NULL"),
     )
     op.create_check_constraint(op.f("ck_asset_turn"), "asset", "turn IN (0, 90, 180, 270)")
     op.create_check_constraint(op.f("ck_root_purpose"), "root", "purpose IN ('folder', 'uploads')")
