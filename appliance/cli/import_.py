@@ -16,8 +16,9 @@ from appliance.core import db, log, names
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
 from appliance.ingest import reports
+from appliance.ingest.folders import folder
 from appliance.ingest.models import Mode
-from appliance.ingest.services import BatchView, add_root, folder, queue_scan, view_batch
+from appliance.ingest.services import BatchView, add_root, queue_scan, view_batch
 from appliance.media.reasons import Reason
 from appliance.runtime.composition import Factories
 from appliance.runtime.standing import running, standing

@@ -11,7 +11,8 @@ from appliance.core import db, names
 from appliance.core.db import Database
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
-from appliance.ingest.services import add_root, folder, queue_scan
+from appliance.ingest.folders import folder
+from appliance.ingest.services import add_root, queue_scan
 from appliance.runtime import datadir
 from appliance.runtime.contact import Found, adopt, judge, look
 from migrations.run import applied, head, upgrade

@@ -10,7 +10,8 @@ from appliance.cli.options import Parser, settings_from
 from appliance.core import db, names
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
-from appliance.ingest.services import Place, folder, places, queue_scan
+from appliance.ingest.folders import folder
+from appliance.ingest.services import Place, places, queue_scan
 from appliance.runtime.composition import Factories
 from appliance.runtime.standing import running
 from appliance.runtime.terminal import say

@@ -39,7 +39,7 @@ class Waiting:
 _CLAIM = f"""
 WITH turn AS (
     SELECT b.id FROM import_batch b JOIN root r ON r.id = b.root_id AND r.status = 'ready'
-    WHERE b.status IN ('walking', 'importing') AND EXISTS (
+    WHERE b.status IN ('walking', 'importing') AND (b.interactive OR NOT $3) AND EXISTS (
         SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending')
     ORDER BY b.interactive DESC, b.served_at NULLS FIRST, b.id
     LIMIT 1
@@ -61,9 +61,11 @@ ORDER BY taken.id
 """
 
 
-async def claim(sql: Connection[Any], worker_id: int, count: int) -> Sequence[Claimed]:
+async def claim(
+    sql: Connection[Any], worker_id: int, count: int, *, only_interactive: bool = False
+) -> Sequence[Claimed]:
     """Take up to `count` tasks of the batch whose turn it is."""
-    rows = await sql.fetch(_CLAIM, worker_id, count)
+    rows = await sql.fetch(_CLAIM, worker_id, count, only_interactive)
     return [_claimed(r) for r in rows]
 
 

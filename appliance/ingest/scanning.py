@@ -154,7 +154,8 @@ async def record_files(uow: UnitOfWork, walking: Walking, seen: list[walk.Seen])
 
 # `met`: the chunk beside what the table knew. `same`: an unchanged path whose outcome stands.
 # A path that still has a live task of an earlier batch is not queued twice (unique index) and counts
-# as unchanged here.
+# as unchanged here, as does one that a person asked to try again just now. What a person told us to leave
+# alone counts as passed over.
 _RECORD = """
 WITH fence AS (
     SELECT id, root_id FROM import_batch WHERE id = $1 AND claim = $2 AND status = 'walking' FOR UPDATE
@@ -171,7 +172,7 @@ WITH fence AS (
 ), kept AS (
     UPDATE root_entry e SET seen_batch = $1, inode = met.inode
     FROM met WHERE met.same AND e.id = met.entry_id
-    RETURNING e.outcome
+    RETURNING CASE WHEN e.ignored THEN 'skipped' ELSE e.outcome END AS outcome
 ), written AS (
     INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, reason, seen_batch)
     SELECT $3, path, size, mtime_ns, inode,
@@ -190,7 +191,7 @@ WITH fence AS (
     RETURNING 1
 ), counted AS (
     SELECT (SELECT count(*) FROM met) AS files,
-           (SELECT count(*) FROM kept WHERE outcome IN ('imported', 'duplicate'))
+           (SELECT count(*) FROM kept WHERE outcome NOT IN ('failed', 'skipped'))
                + (SELECT count(*) FROM written WHERE outcome = 'pending') - (SELECT count(*) FROM queued)
                AS unchanged,
            (SELECT count(*) FROM kept WHERE outcome = 'failed')

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from appliance.core import names
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import NotFound
-from appliance.ingest.errors import ContainsRoots, NotAFolder, OtherMode
+from appliance.ingest.errors import ContainsRoots, OtherMode
 from appliance.ingest.facts import ImportsRested, ScanQueued
 from appliance.ingest.models import Mode
 
 
 if TYPE_CHECKING:
     from asyncpg import Connection
+
 
 # Serialises "is it inside, does it contain": two folders added at once must see each other.
 ROOTS_LOCK = 8_420_002
@@ -33,42 +32,12 @@ class Place:
     new: bool
 
 
-def folder(path: str | os.PathLike[str]) -> bytes:
-    """The absolute, link-free form of a folder that exists; anything else is refused by name."""
-    shown = names.display(names.of(path))
-    try:
-        real = os.path.realpath(os.fsencode(path), strict=True)
-        found = os.stat(real)
-    except FileNotFoundError:
-        raise NotAFolder(
-            f"There is no folder {shown}", "Check the spelling and whether it is mounted."
-        ) from None
-    except OSError as error:
-        raise NotAFolder(f"The folder {shown} cannot be read", f"{error.strerror}.") from None
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotAFolder(f"{shown} is not a folder", "Name the folder that holds it.")
-    if _is_data_of_ours(real):
-        raise NotAFolder(f"{shown} holds the data of a Vitrine", "Name a folder with pictures of your own.")
-    if real == b"/":
-        raise NotAFolder(
-            "The whole file system cannot be a library", "Name the folders that hold your pictures."
-        )
-    return real
-
-
-def _is_data_of_ours(path: bytes) -> bool:
-    """Inside a data directory lie pictures of pictures: a scan would make more of them each time."""
-    while len(path) > 1:
-        if os.path.isfile(path + b"/instance.json") and os.path.isdir(path + b"/renditions"):
-            return True
-        path = os.path.dirname(path)
-    return False
-
-
 async def add_root(uow: UnitOfWork, path: bytes, mode: Mode = Mode.IN_PLACE) -> Place:
     """Make a folder a root, or find the root that it is or lies in."""
     await uow.sql.execute("SELECT pg_advisory_xact_lock($1)", ROOTS_LOCK)
-    rows = await uow.sql.fetch("SELECT id, path, mode FROM root WHERE status <> 'retired'")
+    rows = await uow.sql.fetch(
+        "SELECT id, path, mode FROM root WHERE status <> 'retired' AND purpose = 'folder'"
+    )
     for row in rows:
         if path == row["path"] or path.startswith(row["path"] + b"/"):
             return _inside(row, path, mode)
@@ -79,7 +48,12 @@ async def add_root(uow: UnitOfWork, path: bytes, mode: Mode = Mode.IN_PLACE) -> 
             "Add the other folders inside it one by one.",
         )
     root_id = await uow.sql.fetchval(
-        "INSERT INTO root (path, mode) VALUES ($1, $2) RETURNING id", path, str(mode)
+        # A folder that was retired is the same folder again, with everything that is known about it.
+        "INSERT INTO root (path, mode) VALUES ($1, $2)"
+        " ON CONFLICT (path) DO UPDATE SET status = 'ready', reason = NULL, mode = excluded.mode"
+        " RETURNING id",
+        path,
+        str(mode),
     )
     return Place(root_id, path, mode, b"", new=True)
 
@@ -95,7 +69,9 @@ def _inside(row: Any, path: bytes, mode: Mode) -> Place:
 
 async def places(uow: UnitOfWork) -> list[Place]:
     """All roots that are scanned."""
-    rows = await uow.sql.fetch("SELECT id, path, mode FROM root WHERE status <> 'retired' ORDER BY id")
+    rows = await uow.sql.fetch(
+        "SELECT id, path, mode FROM root WHERE status <> 'retired' AND purpose = 'folder' ORDER BY id"
+    )
     return [Place(r["id"], r["path"], Mode(r["mode"]), b"", new=False) for r in rows]
 
 
@@ -145,13 +121,34 @@ walked_at IS NOT NULL AND NOT EXISTS (
 """When a batch is over: the one predicate for the closer, the sweep and every page."""
 
 
+ACTIVE = f"(import_batch.status IN ('pending', 'walking', 'importing') AND NOT ({FINISHED}))"
+"""Which batches still have something to do: what the import page and the top bar call "importing"."""
+
+
 async def close_batches(sql: Connection[Any]) -> int:
     """End the batches whose last task has ended."""
+    await forget_given_back(sql)
     done: str = await sql.execute(
         f"UPDATE import_batch SET status = 'done', finished_at = now()"
         f" WHERE status = 'importing' AND {FINISHED}"
     )
     return int(done.rpartition(" ")[2])
+
+
+async def forget_given_back(sql: Connection[Any]) -> None:
+    """Drop tasks that a worker gave back after their batch had been cancelled.
+
+    Their entries stay as they are: a scan finds what it has not read.
+    """
+    await sql.execute(
+        """
+        DELETE FROM import_task WHERE id = ANY(ARRAY(
+            SELECT t.id FROM (SELECT id FROM import_batch WHERE status = 'cancelled'
+                              AND finished_at > now() - interval '1 day' OFFSET 0) b,
+            LATERAL (SELECT id FROM import_task WHERE batch_id = b.id AND status = 'pending'
+                     ORDER BY batch_id, id LIMIT 1000) t))
+        """
+    )
 
 
 async def end_pass(uow: UnitOfWork) -> None:

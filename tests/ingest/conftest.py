@@ -14,7 +14,7 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.ingest import claims, scanning, services, walk
+from appliance.ingest import claims, folders, scanning, services, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView
@@ -31,7 +31,7 @@ class Ingest:
 
     async def queue(self, folder: Path, mode: Mode = Mode.IN_PLACE) -> int:
         async with self.db.unit_of_work() as uow:
-            place = await services.add_root(uow, services.folder(folder), mode)
+            place = await services.add_root(uow, folders.folder(folder), mode)
             return await services.queue_scan(uow, place)
 
     async def claim_walk(self, batch_id: int) -> scanning.Walking:

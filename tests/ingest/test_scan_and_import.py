@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.core.errors import Conflict, Invalid
-from appliance.ingest import scanning, services
+from appliance.ingest import folders, scanning, services
 from appliance.ingest.models import Mode
 from tests.ingest.conftest import Ingest, tree
 from tests.media_files import jpeg, put
@@ -253,9 +253,9 @@ async def test_folder_inside_a_root_rescans_that_part(ingest: Ingest, folder: Pa
 
 def test_missing_folder_and_file_are_refused_with_a_way_out(folder: Path) -> None:
     with pytest.raises(Invalid, match="no folder"):
-        services.folder(folder / "nowhere")
+        folders.folder(folder / "nowhere")
     with pytest.raises(Invalid, match="not a folder"):
-        services.folder(put(folder, "a.jpg", b"x"))
+        folders.folder(put(folder, "a.jpg", b"x"))
 
 
 @pytest.mark.parametrize("inside", ["", "renditions", "originals/ab"])
@@ -265,7 +265,7 @@ async def test_data_directory_is_no_library(ingest: Ingest, inside: str) -> None
     (home.data / inside).mkdir(parents=True, exist_ok=True)
 
     with pytest.raises(Invalid, match="data of a Vitrine"):
-        services.folder(home.data / inside)
+        folders.folder(home.data / inside)
 
 
 async def test_folder_that_cannot_be_read_is_listed_until_it_can(
