@@ -45,6 +45,11 @@ class Home:
         return self.data / "originals"
 
     @property
+    def uploads(self) -> Path:
+        """Files that are being sent to us, and sent ones that could not be imported."""
+        return self.data / "uploads"
+
+    @property
     def renditions(self) -> Path:
         """Derived pictures, all of which can be made again."""
         return self.data / "renditions"

@@ -49,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after which a silent worker counts as dead."""
     disk_floor_mb: int = 1024
     """Imports pause below this much free disk."""
+    upload_max_gb: float = 20.0
+    """The largest file that may be sent through the pages."""
     pg_bin: str = ""
     """Directory of PostgreSQL's programs; empty means the bundled ones."""
     valkey_bin: str = ""
@@ -155,6 +157,8 @@ def _check(s: Settings) -> None:
     for name in ("decode_children", "disk_floor_mb"):
         if getattr(s, name) < 0:
             raise SettingsError(f"{PREFIX}{name.upper()} cannot be negative", "0 or more.")
+    if s.upload_max_gb <= 0:
+        raise SettingsError(f"{PREFIX}UPLOAD_MAX_GB must be above 0", "For example 20.")
     if not 0 < s.port < 65536:
         raise SettingsError(f"Port {s.port} does not exist", "VITRINE_PORT or --port: 1 to 65535.")
     if s.tz and not _is_zone(s.tz):

@@ -121,10 +121,11 @@ class BatchStatus(enum.StrEnum):
 
 
 class Cause(enum.StrEnum):
-    """What a batch came from: looking at its root, or trying again what had failed."""
+    """What a batch came from: looking at its root, trying again what had failed, or somebody who sent files."""
 
     SCAN = "scan"
     RETRY = "retry"
+    UPLOAD = "upload"
 
 
 BATCH_TRANSITIONS: dict[BatchStatus, frozenset[BatchStatus]] = {
@@ -170,6 +171,8 @@ class ImportBatch(Keyed, RunColumns, Base):
     under: Mapped[bytes] = mapped_column(BYTEA, server_default=text("''::bytea"))
     """The part of the root to walk, relative; empty means all of it."""
     cause: Mapped[str] = mapped_column(server_default=text("'scan'"))
+    title: Mapped[str | None]
+    """What people see instead of the folder: who sent it, or from where."""
     status: Mapped[str] = mapped_column(server_default=text("'pending'"))
     interactive: Mapped[bool] = mapped_column(server_default=text("false"))
     """Someone waits for it (an upload): its tasks are served first."""
@@ -282,6 +285,7 @@ class Upload(Keyed, Base):
         CheckConstraint(one_of("status", UploadStatus), name="status"),
         UniqueConstraint("token"),
         Index("ix_upload_batch", "batch_id", "id"),
+        Index("ix_upload_entry", "entry_id", postgresql_where=text("entry_id IS NOT NULL")),
         Index("ix_upload_receiving", "touched_at", postgresql_where=text("status = 'receiving'")),
         {"postgresql_with": {"fillfactor": "70"}},
     )

@@ -262,6 +262,13 @@ def _tables() -> None:
     )
     op.create_index("ix_upload_batch", "upload", ["batch_id", "id"], unique=False)
     op.create_index(
+        "ix_upload_entry",
+        "upload",
+        ["entry_id"],
+        unique=False,
+        postgresql_where=sa.text("entry_id IS NOT NULL"),
+    )
+    op.create_index(
         "ix_upload_receiving",
         "upload",
         ["touched_at"],
@@ -347,7 +354,8 @@ def _tables() -> None:
     op.add_column(
         "import_batch", sa.Column("cause", sa.Text(), server_default=sa.text("'scan'"), nullable=False)
     )
-    op.create_check_constraint(op.f("ck_import_batch_cause"), "import_batch", "cause IN ('scan', 'retry')")
+    op.create_check_constraint(op.f("ck_import_batch_cause"), "import_batch", "cause IN ('scan', 'retry', 'upload')")
+    op.add_column("import_batch", sa.Column("title", sa.Text(), nullable=True))
     op.create_index(
         "ix_root_entry_ignored", "root_entry", ["id"], unique=False, postgresql_where=sa.text("ignored")
     )
