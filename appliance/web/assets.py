@@ -27,6 +27,8 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "activity.page.js": SHELL_JS,
     "entry.page.css": (*SHELL_CSS, "entry.css"),
     "entry.page.js": ("shell.js",),
+    "settings.page.css": (*SHELL_CSS, "settings.css"),
+    "settings.page.js": SHELL_JS,
     "plain.page.css": SHELL_CSS,
     "plain.page.js": SHELL_JS,
 }
