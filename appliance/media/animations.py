@@ -25,16 +25,22 @@ def check(timing: Timing, size: tuple[int, int], limits: Limits) -> None:
 
 
 def decode(
-    source: Source, image: Image.Image, timing: Timing, wanted: list[Wanted], limits: Limits
+    source: Source,
+    image: Image.Image,
+    timing: Timing,
+    wanted: list[Wanted],
+    limits: Limits,
+    *,
+    turn: int = 0,
 ) -> Decoded:
     """Describe an animation and render its cover."""
     check(timing, image.size, limits)
     image.load()
     found = metadata.of_picture(source, image)
-    size = image.size
-    shown = pictures.displayed(size, found.orientation)
+    upright = pictures.turned(found.orientation, turn)
+    shown = pictures.displayed(image.size, upright)
     target = pictures.largest(shown, wanted)
-    picture, truncated = _cover(image, timing, target, found.orientation)
+    picture, truncated = _cover(image, timing, target, upright)
     made, errors = pictures.render(picture, shown, wanted)
     return Decoded(
         kind="animation",

@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import socket
+from collections.abc import Callable
 
 import msgspec
 
@@ -17,6 +18,7 @@ from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import (
     Answer,
+    ConvertRequest,
     DecodeRequest,
     Done,
     Failed,
@@ -25,6 +27,7 @@ from appliance.media.wire import (
     PlaceRequest,
     RemoveRequest,
     Request,
+    Step,
     frame,
     receive,
 )
@@ -33,8 +36,9 @@ from appliance.media.wire import (
 class Bench:
     """The place of the one file in hand."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, tell: Callable[[Step], None]) -> None:
         self._limits = limits
+        self._tell = tell
         self._source: Source | None = None
 
     def serve(self, request: Request) -> Answer:
@@ -56,10 +60,10 @@ class Bench:
         match request:
             case OpenRequest():
                 return self._open(request)
-            case DecodeRequest(wanted=wanted):
-                if self._source is None:
-                    raise MediaFailure(Reason.UNREADABLE, "no file is open")
-                return decoding.decode(self._source, wanted, self._limits)
+            case DecodeRequest(wanted=wanted, turn=turn):
+                return decoding.decode(self._in_hand(), wanted, self._limits, turn=turn)
+            case ConvertRequest():
+                return decoding.convert(self._in_hand(), request, self._limits, self._tell)
             case PlaceRequest(temporary=temporary, final=final):
                 storing.place(temporary, final)
             case RemoveRequest(path=path, expect=expect):
@@ -70,6 +74,11 @@ class Bench:
         self.clear()
         self._source, answer = reading.read(request)
         return answer
+
+    def _in_hand(self) -> Source:
+        if self._source is None:
+            raise MediaFailure(Reason.UNREADABLE, "no file is open")
+        return self._source
 
     def clear(self) -> None:
         """Let go of the file in hand."""
@@ -106,7 +115,7 @@ def main() -> None:
     gc.freeze()
     with socket.socket(fileno=options.channel) as channel:
         channel.sendall(frame(Hello(tier)))
-        bench = Bench(limits)
+        bench = Bench(limits, lambda step: channel.sendall(frame(step)))
         while (request := receive(channel)) is not None:
             channel.sendall(frame(bench.serve(request)))
 

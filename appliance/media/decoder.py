@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from appliance.media import wire
@@ -14,7 +14,7 @@ from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
 from appliance.media.reasons import MediaFailure
 from appliance.media.turns import Turns
-from appliance.media.wire import Decoded, Read, Stat, Tier, Wanted
+from appliance.media.wire import Converted, Decoded, Read, Stat, Step, Tier, Wanted
 
 
 __all__ = ["Child", "ChildDied", "DecodePool", "DecoderUnavailable", "StorageSilent"]
@@ -61,11 +61,21 @@ class Child:
         self._holds_file = True
         return answer
 
-    async def decode(self, wanted: list[Wanted], *, timeout: float = DECODE_S) -> Decoded:
-        """Decode the file that was opened last and make the wanted renditions."""
+    async def decode(self, wanted: list[Wanted], *, turn: int = 0, timeout: float = DECODE_S) -> Decoded:
+        """Decode the file that was opened last and make the wanted renditions, turned clockwise."""
+        self._check_holds_file()
+        return await self._ask(wire.DecodeRequest(wanted, turn), timeout, Decoded)
+
+    async def convert(
+        self, path: bytes, *, turn: int, timeout: float, told: Callable[[Step], None]
+    ) -> Converted:
+        """Make the video that was opened last into one that browsers play; tells how far it is."""
+        self._check_holds_file()
+        return await self._ask(wire.ConvertRequest(path, turn), timeout, Converted, told=told)
+
+    def _check_holds_file(self) -> None:
         if not self._holds_file:
-            raise LookupError("decode needs a file that was opened or read by this child")
-        return await self._ask(wire.DecodeRequest(wanted), timeout, Decoded)
+            raise LookupError("this needs a file that was opened or read by this child")
 
     async def place(self, temporary: bytes, final: bytes, *, timeout: float = STEP_S) -> None:
         """Give a copied file its final name, durably."""
@@ -82,10 +92,16 @@ class Child:
             raise DecoderUnavailable("the decoder did not say how it is confined")
         return tier
 
-    async def _ask(self, request: wire.Request, seconds: float, expected: type[_Answer]) -> _Answer:
+    async def _ask(
+        self,
+        request: wire.Request,
+        seconds: float,
+        expected: type[_Answer],
+        **heard: Callable[[Step], None],
+    ) -> _Answer:
         process = await self._running()
         try:
-            answer = await process.ask(request, seconds)
+            answer = await process.ask(request, seconds, **heard)
         except BaseException:
             self._process, self._holds_file = None, False
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 from PIL import Image
 
@@ -11,17 +12,17 @@ from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import Family
-from appliance.media.wire import Decoded, Wanted
+from appliance.media.wire import Converted, ConvertRequest, Decoded, Step, Wanted
 
 
 _LOST_DISK = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENOTCONN, errno.EHOSTDOWN, errno.EACCES})
 _MAX_DETAIL = 300
 
 
-def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 0) -> Decoded:
     """Decode a file that was opened; fails only with a class."""
     try:
-        decoded = _by_family(source, wanted, limits)
+        decoded = _by_family(source, wanted, limits, turn)
         source.check_unchanged()
     except Exception as error:
         # Decoders raise anything on hostile bytes; nothing may leave the child without a class.
@@ -29,18 +30,34 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
     return decoded
 
 
-def _by_family(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+def convert(
+    source: Source, request: ConvertRequest, limits: Limits, tell: Callable[[Step], None]
+) -> Converted:
+    """Make a video that was opened playable; fails only with a class."""
+    from appliance.media import playing  # noqa: PLC0415 - loads FFmpeg
+
+    if source.sniffed.family is not Family.VIDEO:
+        raise MediaFailure(Reason.UNSUPPORTED, f"{source.sniffed.name} is no video")
+    try:
+        converted = playing.convert(source, request, limits, tell)
+        source.check_unchanged()
+    except Exception as error:
+        raise classified(error, source, limits) from error
+    return converted
+
+
+def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) -> Decoded:
     if source.sniffed.family is Family.VIDEO:
         # Loaded when the first video arrives: FFmpeg takes 25 MB in every child.
         from appliance.media import video  # noqa: PLC0415
 
-        return video.decode(source, wanted, limits)
+        return video.decode(source, wanted, limits, turn=turn)
     with opening.open_picture(source, limits) as image:
         if source.sniffed.family is Family.ANIMATION_OR_STILL:
             times = timing.of(source, limits.frames)
             if times.frames > 1:
-                return animations.decode(source, image, times, wanted, limits)
-        return stills.decode(source, image, wanted)
+                return animations.decode(source, image, times, wanted, limits, turn=turn)
+        return stills.decode(source, image, wanted, turn=turn)
 
 
 def classified(error: Exception, source: Source, limits: Limits) -> MediaFailure:

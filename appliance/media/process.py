@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,10 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 # Names that a decoder needs; everything else, secrets above all, stays with the parent.
 _PASSED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VITRINE_CRASH_AT", "LD_LIBRARY_PATH")
 _LOG_LINES = 200
+
+
+def _unheard(_step: wire.Step) -> None:
+    """Short requests tell nothing on their way."""
 
 
 class ChildDied(Exception):
@@ -110,11 +115,13 @@ class Process:
             return int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1]) * _PAGE
         return 0
 
-    async def ask(self, request: wire.Request, seconds: float) -> wire.Answer:
+    async def ask(
+        self, request: wire.Request, seconds: float, *, told: Callable[[wire.Step], None] = _unheard
+    ) -> wire.Answer:
         """Send a request and wait for its answer under all limits; the child is gone when this raises."""
         try:
             self._writer.write(wire.frame(request))
-            answer = await self._watched(seconds)
+            answer = await self._watched(seconds, told)
         except BaseException:
             # Also when cancelled: an answer that comes later would belong to the wrong file.
             await asyncio.shield(self.end())
@@ -122,10 +129,10 @@ class Process:
         self.served += 1
         return answer
 
-    async def _watched(self, seconds: float) -> wire.Answer:
+    async def _watched(self, seconds: float, told: Callable[[wire.Step], None]) -> wire.Answer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        receiving = asyncio.ensure_future(self._receive())
+        receiving = asyncio.ensure_future(self._last_word(told))
         try:
             while not receiving.done():
                 await asyncio.wait({receiving}, timeout=min(self._limits.poll_s, max(0.0, seconds)))
@@ -145,6 +152,12 @@ class Process:
         used = self.resident()
         if used > self._limits.resident:
             raise await self._killed(Reason.OUT_OF_MEMORY, f"{used >> 20} MiB in use")
+
+    async def _last_word(self, told: Callable[[wire.Step], None]) -> wire.Answer:
+        """Hear out what a long request tells on its way to the answer."""
+        while isinstance(said := await self._receive(), wire.Step):
+            told(said)
+        return said
 
     async def _receive(self) -> wire.Answer:
         head = await self._reader.readexactly(wire.LENGTH.size)

@@ -12,19 +12,20 @@ from appliance.media.wire import Decoded, Wanted
 _SCALABLE = ("JPEG", "MPO")
 
 
-def decode(source: Source, image: Image.Image, wanted: list[Wanted]) -> Decoded:
+def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: int = 0) -> Decoded:
     """Decode the first picture of a file completely and describe it."""
     if image.format not in _SCALABLE:
         # Before the metadata, whose readers load some formats too and would hide that data is missing.
         image.load()
     found = metadata.of_picture(source, image)
-    shown = pictures.displayed(image.size, found.orientation)
+    upright = pictures.turned(found.orientation, turn)
+    shown = pictures.displayed(image.size, upright)
     pages = _pages(source, image)
     target = pictures.largest(shown, wanted)
-    _draft(image, pictures.displayed(target, found.orientation))
+    _draft(image, pictures.displayed(target, upright))
     # Truncated data is noticed only by decoding all of it, also at a reduced scale.
     image.load()
-    picture = pictures.reduced(image, target, found.orientation)
+    picture = pictures.reduced(image, target, upright)
     made, errors = pictures.render(picture, shown, wanted)
     return Decoded(
         kind="still",

@@ -41,18 +41,19 @@ class _Length(msgspec.Struct):
     truncated: bool = False
 
 
-def decode(source: Source, wanted: list[Wanted], limits: Limits) -> Decoded:
+def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 0) -> Decoded:
     """Describe a video and render its poster."""
     try:
-        with _opened(source) as container:
-            return _decode(source, container, wanted, limits)
+        with opened(source) as container:
+            return _decode(source, container, wanted, limits, turn)
     except av.error.FFmpegError as error:
         unknown = isinstance(error, av.error.PatchWelcomeError | av.error.DecoderNotFoundError)
         reason = Reason.UNSUPPORTED if unknown else Reason.CORRUPT
         raise MediaFailure(reason, f"{type(error).__name__}: {error.strerror}") from error
 
 
-def _opened(source: Source) -> Any:
+def opened(source: Source) -> Any:
+    """Open the container that was recognised, and nothing that it refers to."""
     format_ = source.sniffed.format
     # The sniffed demuxer alone, and no protocol: playlists and references cannot open other files.
     options = {"format_whitelist": format_, "protocol_whitelist": "none"}
@@ -61,13 +62,14 @@ def _opened(source: Source) -> Any:
     return av.open(source.file(), format=format_, options=options, metadata_errors="replace")
 
 
-def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits) -> Decoded:
-    stream = _picture_stream(container)
+def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits, by: int) -> Decoded:
+    stream = picture_stream(container)
     stored = (stream.codec_context.width, stream.codec_context.height)
     opening.check_pixels(stored, limits)
     length = _length(source, container, stream)
-    frame, turn = _poster(container, stream, length)
-    shown = _displayed((frame.width, frame.height), stream, turn)
+    frame, tagged = _poster(container, stream, length)
+    turn = (tagged - by) % 360
+    shown = displayed((frame.width, frame.height), stream, turn)
     picture = _picture(frame, turn, pictures.largest(shown, wanted))
     made, errors = pictures.render(picture, shown, wanted)
     moment, offset, notes = _taken(container, stream)
@@ -90,7 +92,7 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     )
 
 
-def _picture_stream(container: Any) -> Any:
+def picture_stream(container: Any) -> Any:
     """Return the moving stream; the cover of a music file is none."""
     if not container.streams:
         raise MediaFailure(Reason.CORRUPT, "it holds no streams")
@@ -111,23 +113,24 @@ def _picture_stream(container: Any) -> Any:
 
 def _length(source: Source, container: Any, stream: Any) -> _Length:
     """Find the true length: what the header says, unless the file ends before that."""
-    announced, counted = _announced(container, stream), int(stream.frames) or None
+    told, counted = announced(container, stream), int(stream.frames) or None
     overrun = False
-    if source.sniffed.format == "mov" and announced is not None and counted is not None:
+    if source.sniffed.format == "mov" and told is not None and counted is not None:
         # The index of an MP4 names the place of every frame; reading them would tell nothing more.
         overrun = max((entry.pos + entry.size for entry in stream.index_entries), default=0) > source.size
         if not overrun:
-            return _Length(announced, counted)
-    end = None if overrun else _tail_end(container, stream, announced)
+            return _Length(told, counted)
+    end = None if overrun else _tail_end(container, stream, told)
     if end is None:
         end, counted = _walked(container, stream)
-    if announced is None:
+    if told is None:
         return _Length(end, counted)
-    short = overrun or (end or 0.0) < announced - max(_TAIL_S, _TAIL_SHARE * announced)
-    return _Length(end if short else announced, None if short else counted, short)
+    short = overrun or (end or 0.0) < told - max(_TAIL_S, _TAIL_SHARE * told)
+    return _Length(end if short else told, None if short else counted, short)
 
 
-def _announced(container: Any, stream: Any) -> float | None:
+def announced(container: Any, stream: Any) -> float | None:
+    """Return the length in seconds that the header tells."""
     if stream.duration:
         return float(stream.duration * stream.time_base)
     return container.duration / av.time_base if container.duration and container.duration > 0 else None
@@ -204,7 +207,7 @@ def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
         return
 
 
-def _displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]:
+def displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]:
     """Return the size as shown: pixels made square, then turned."""
     ratio = stream.sample_aspect_ratio
     aspect = float(ratio) if ratio else 1.0

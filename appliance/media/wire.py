@@ -32,8 +32,14 @@ class Fit(msgspec.Struct, frozen=True):
     height: int
 
 
-GRID_240, GRID_480, PREVIEW = "grid-240", "grid-480", "preview"
-FITS = {GRID_240: Fit(4 * 240, 240), GRID_480: Fit(4 * 480, 480), PREVIEW: Fit(1440, 1440)}
+GRID_240, GRID_480, PREVIEW, FULL, PLAY = "grid-240", "grid-480", "preview", "full", "play"
+FITS = {
+    GRID_240: Fit(4 * 240, 240),
+    GRID_480: Fit(4 * 480, 480),
+    PREVIEW: Fit(1440, 1440),
+    # The longest side that a JPEG can have.
+    FULL: Fit(65_500, 65_500),
+}
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -94,9 +100,17 @@ class OpenRequest(msgspec.Struct, frozen=True, tag="open"):
 
 
 class DecodeRequest(msgspec.Struct, frozen=True, tag="decode"):
-    """Decode the open file and make renditions."""
+    """Decode the open file and make renditions, turned clockwise by a person's wish."""
 
     wanted: list[Wanted]
+    turn: int = 0
+
+
+class ConvertRequest(msgspec.Struct, frozen=True, tag="convert"):
+    """Make the open video into one that browsers play, turned clockwise by a person's wish."""
+
+    path: bytes
+    turn: int
 
 
 class PlaceRequest(msgspec.Struct, frozen=True, tag="place"):
@@ -113,7 +127,7 @@ class RemoveRequest(msgspec.Struct, frozen=True, tag="remove"):
     expect: Stat
 
 
-Request = OpenRequest | DecodeRequest | PlaceRequest | RemoveRequest
+Request = OpenRequest | DecodeRequest | ConvertRequest | PlaceRequest | RemoveRequest
 
 
 class Read(msgspec.Struct, frozen=True, tag="read"):
@@ -152,6 +166,26 @@ class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
     rendition_errors: list[tuple[str, Reason, str]] = []
 
 
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """Not the answer yet: how far a long request is."""
+
+    share: float
+    """Of the whole, 0 to 1; 0 where the length is not known."""
+    made_s: float
+    """Seconds of the film that can be watched already."""
+    took_s: float
+
+
+class Converted(msgspec.Struct, frozen=True, tag="converted"):
+    """A playable video that was written."""
+
+    width: int
+    height: int
+    bytes: int
+    copied: bool
+    """The pictures went over as they were, without being encoded anew."""
+
+
 class Done(msgspec.Struct, frozen=True, tag="done"):
     """A step that has no result succeeded."""
 
@@ -163,7 +197,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     detail: str
 
 
-Answer = Hello | Read | Decoded | Done | Failed
+Answer = Hello | Read | Decoded | Converted | Step | Done | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
