@@ -27,6 +27,23 @@ class Waiting:
     mode: str
     size: int
     mtime_ns: int
+    uploaded: bool
+    """It was sent to us: its file lies in a folder of ours and is nobody's but ours."""
+    sent_as: str | None
+    """What the sender called it, with folders; None when it was not sent or that was forgotten."""
+    sent_modified_ms: int | None
+    """When it was last changed where it was sent from, if that was said."""
+
+    @property
+    def named(self) -> bytes:
+        """The name that says something: dates are read from it, and it is where the file came from."""
+        return self.path if self.sent_as is None else self.sent_as.encode()
+
+    def modified_ns(self, mtime_ns: int) -> int | None:
+        """When the content was last changed; the time of a sent file on our disk says nothing about it."""
+        if not self.uploaded:
+            return mtime_ns
+        return None if self.sent_modified_ms is None else self.sent_modified_ms * 1_000_000
 
     @property
     def absolute(self) -> bytes:
@@ -55,10 +72,18 @@ WITH turn AS (
     RETURNING id, claim, batch_id, root_id, entry_id, {ALONE} AS alone
 )
 SELECT taken.id, taken.claim, taken.alone, taken.batch_id, taken.root_id, taken.entry_id,
-       root.path AS root, e.path, root.mode, e.size, e.mtime_ns
+       root.path AS root, e.path, root.mode, e.size, e.mtime_ns, root.purpose = 'uploads' AS uploaded,
+       u.name AS sent_as, u.modified_ms AS sent_modified_ms
 FROM taken JOIN root ON root.id = taken.root_id JOIN root_entry e ON e.id = taken.entry_id
+LEFT JOIN upload u ON root.purpose = 'uploads' AND u.entry_id = e.id
 ORDER BY taken.id
 """
+
+
+_FIELDS = (
+    "batch_id", "root_id", "entry_id", "root", "path", "mode", "size", "mtime_ns", "uploaded", "sent_as",
+    "sent_modified_ms",
+)  # fmt: skip
 
 
 async def claim(
@@ -71,5 +96,4 @@ async def claim(
 
 def _claimed(row: Any) -> Claimed:
     fence: uuid.UUID = row["claim"]
-    fields = ("batch_id", "root_id", "entry_id", "root", "path", "mode", "size", "mtime_ns")
-    return Claimed(row["id"], fence, row["alone"], Waiting(*(row[f] for f in fields)))
+    return Claimed(row["id"], fence, row["alone"], Waiting(*(row[f] for f in _FIELDS)))

@@ -40,7 +40,7 @@ class Dated:
     effective_at: datetime
 
 
-def date(decoded: Decoded, path: bytes, mtime_ns: int, zone: ZoneInfo) -> Dated:
+def date(decoded: Decoded, path: bytes, mtime_ns: int | None, zone: ZoneInfo) -> Dated:
     """The chain of sources: the file's own date, its name, its modification, this moment."""
     now = datetime.now(zone).replace(tzinfo=None)
     if decoded.taken_at is not None:
@@ -49,7 +49,7 @@ def date(decoded: Decoded, path: bytes, mtime_ns: int, zone: ZoneInfo) -> Dated:
     named = dates.from_name(path)
     if named is not None:
         return Dated(named, None, DateSource.NAME, named)
-    modified = _wall(mtime_ns, zone)
+    modified = None if mtime_ns is None else _wall(mtime_ns, zone)
     # A clock that ran ahead must not pin a file to the top of the gallery.
     if modified is not None and modified <= now + timedelta(days=1):
         return Dated(None, None, DateSource.MTIME, modified)
@@ -119,7 +119,8 @@ WITH {_FENCE}, made AS (
                       $33::text[]) AS p(name, status, width, height, bytes, reason, detail)
 ), traced AS (
     INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
-    SELECT made.id, 'folder', fence.root_id, fence.batch_id, $34 FROM made, fence
+    SELECT made.id, $36::text, CASE $36::text WHEN 'folder' THEN fence.root_id END, fence.batch_id, $34
+    FROM made, fence
 ), noted AS (
     UPDATE root_entry e SET outcome = 'imported', reason = NULL, detail = NULL, sha256 = $9, size = $10,
            mtime_ns = $35, asset_id = made.id, changed_at = now()
@@ -153,7 +154,7 @@ async def imported(
     undoes this transaction and ends as a duplicate.
     """
     waiting: Waiting = claimed.row
-    dated = date(decoded, waiting.path, read.mtime_ns, zone)
+    dated = date(decoded, waiting.named, waiting.modified_ns(read.mtime_ns), zone)
     row = await sql.fetchrow(
         _IMPORTED,
         claimed.id, claimed.claim, "complete", "imported", None, None, milliseconds,
@@ -162,12 +163,16 @@ async def imported(
         dated.taken_at, dated.offset, str(dated.source), dated.effective_at, decoded.dominant,
         json_text(decoded.flags), json_text(decoded.notes), json_text(decoded.facts),
         stored.root_id, stored.path, stored.mtime_ns,
-        *_pictures(decoded), waiting.path, read.mtime_ns,
+        *_pictures(decoded), waiting.named, read.mtime_ns, _how(waiting),
     )  # fmt: skip
     if row is None or not row["ours"]:
         raise TakenOver
     asset_id: int | None = row["asset_id"]
     return asset_id
+
+
+def _how(waiting: Waiting) -> str:
+    return "upload" if waiting.uploaded else "folder"
 
 
 def _pictures(decoded: Decoded) -> list[list[Any]]:
@@ -187,9 +192,10 @@ WITH {_FENCE}, placed AS (
         SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns
 ), traced AS (
     INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
-    SELECT $8, 'folder', root_id, batch_id, $13 FROM fence
+    SELECT $8, $18::text, CASE $18::text WHEN 'folder' THEN root_id END, batch_id, $13 FROM fence
     WHERE NOT EXISTS (
-        SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.root_id = fence.root_id AND p.path = $13)
+        SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.path = $13 AND p.how = $18::text
+            AND p.root_id IS NOT DISTINCT FROM CASE $18::text WHEN 'folder' THEN fence.root_id END)
 ), noted AS (
     UPDATE root_entry e
     SET outcome = CASE WHEN $17 THEN 'imported' ELSE 'duplicate' END, reason = NULL, detail = NULL,
@@ -218,8 +224,8 @@ async def duplicate(
     ours: bool = await sql.fetchval(
         _DUPLICATE,
         claimed.id, claimed.claim, "complete", "unchanged" if known.here else "duplicate", None, None, None,
-        known.asset_id, stored.root_id, stored.path, read.size, stored.mtime_ns, waiting.path,
-        read.sha256, read.mtime_ns, int(decoded), known.here,
+        known.asset_id, stored.root_id, stored.path, read.size, stored.mtime_ns, waiting.named,
+        read.sha256, read.mtime_ns, int(decoded), known.here, _how(waiting),
     )  # fmt: skip
     if not ours:
         raise TakenOver

@@ -110,7 +110,8 @@ class Import:
 
     async def _look_into(self, child: Reader) -> tuple[Read, Known | Decoded]:
         """Hash the file, and decode it unless its bytes are known."""
-        copy_to = None if self.mode is Mode.IN_PLACE else self.temporary
+        linked = self.waiting.uploaded and self._linked()
+        copy_to = None if self.mode is Mode.IN_PLACE or linked else self.temporary
         read = await child.read(self.waiting.absolute, expect=None, copy_to=copy_to)
         self.progress.hashed = True
         known = await self._look_up(read)
@@ -120,6 +121,17 @@ class Import:
         self._refuse_half_drawn(decoded)
         self.progress.decoded = True
         return read, decoded
+
+    def _linked(self) -> bool:
+        """A sent file is ours and synced already: a second name for it is as good as a copy, at no cost."""
+        try:
+            os.link(self.waiting.absolute, self.temporary)
+            # What lies among the temporary files for an hour is swept, and this file may be old.
+            os.utime(self.temporary)
+        except OSError:
+            self._forget_temporary()
+            return False
+        return True
 
     async def _finish(self, read: Read, found: Known | Decoded, stored: Stored) -> str:
         if isinstance(found, Known):
@@ -205,6 +217,9 @@ class Import:
                 hashed=self.progress.hashed,
                 decoded=self.progress.decoded,
             )
+        if skipped and self.waiting.uploaded:
+            # Nobody looks for it in our folder, and trying again would come to the same.
+            self._forget(self.waiting.absolute)
         return "skipped" if skipped else "failed"
 
     def _refuse_half_drawn(self, decoded: Decoded) -> None:
@@ -223,8 +238,12 @@ class Import:
         return await room.wait_on_full_disk(self.settings) >= self.waiting.size
 
     def _forget_temporary(self) -> None:
+        self._forget(self.temporary)
+
+    @staticmethod
+    def _forget(path: bytes) -> None:
         try:
-            os.unlink(self.temporary)
+            os.unlink(path)
         except FileNotFoundError:
             return
 
