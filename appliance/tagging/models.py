@@ -109,3 +109,27 @@ class TagDelta(Keyed, Base):
 
     tag_id: Mapped[int]
     uses: Mapped[int]
+
+
+class TagFormer(Base):
+    """Ids of tags that were merged away, and what they are now: work that was prepared with them goes on."""
+
+    __tablename__ = "tag_former"
+    __table_args__ = (Index("ix_tag_former_tag", "tag_id"),)
+
+    former_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    tag_id: Mapped[int] = mapped_column(ForeignKey("tag.id", ondelete="CASCADE"))
+
+
+class TagRecent(Base):
+    """When a person last put a tag on something: one row for each tag, however many assets got it."""
+
+    __tablename__ = "tag_recent"
+    __table_args__ = (
+        Index("ix_tag_recent_user", "user_id", text("used_at DESC")),
+        Index("ix_tag_recent_tag", "tag_id"),
+    )
+
+    user_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    tag_id: Mapped[int] = mapped_column(ForeignKey("tag.id", ondelete="CASCADE"), primary_key=True)
+    used_at: Mapped[datetime] = mapped_column(server_default=text("now()"))

@@ -17,6 +17,8 @@ VISIBLE = "state IN ('inbox', 'kept') AND NOT private"
 
 def upgrade() -> None:
     _tables()
+    _tag_memories()
+    _conversions()
     _triggers()
 
 
@@ -212,30 +214,6 @@ def _tables() -> None:
     )
     op.create_index("ix_tag_alias_tag", "tag_alias", ["tag_id"], unique=False)
     op.create_table(
-        "tag_former",
-        sa.Column("former_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("tag_id", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tag_id"], ["tag.id"], name=op.f("fk_tag_former_tag_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("former_id", name=op.f("pk_tag_former")),
-    )
-    op.create_index("ix_tag_former_tag", "tag_former", ["tag_id"], unique=False)
-    op.create_table(
-        "tag_recent",
-        sa.Column("user_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("tag_id", sa.BigInteger(), nullable=False),
-        sa.Column("used_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["tag_id"], ["tag.id"], name=op.f("fk_tag_recent_tag_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("user_id", "tag_id", name=op.f("pk_tag_recent")),
-    )
-    op.create_index(
-        "ix_tag_recent_user", "tag_recent", ["user_id", sa.literal_column("used_at DESC")], unique=False
-    )
-    op.create_index("ix_tag_recent_tag", "tag_recent", ["tag_id"], unique=False)
-    op.create_table(
         "upload",
         sa.Column("token", sa.Text(), nullable=False),
         sa.Column("batch_id", sa.BigInteger(), nullable=False),
@@ -354,7 +332,9 @@ def _tables() -> None:
     op.add_column(
         "import_batch", sa.Column("cause", sa.Text(), server_default=sa.text("'scan'"), nullable=False)
     )
-    op.create_check_constraint(op.f("ck_import_batch_cause"), "import_batch", "cause IN ('scan', 'retry', 'upload')")
+    op.create_check_constraint(
+        op.f("ck_import_batch_cause"), "import_batch", "cause IN ('scan', 'retry', 'upload')"
+    )
     op.add_column("import_batch", sa.Column("title", sa.Text(), nullable=True))
     op.create_index(
         "ix_root_entry_ignored", "root_entry", ["id"], unique=False, postgresql_where=sa.text("ignored")
@@ -390,6 +370,80 @@ def _tables() -> None:
         "INSERT INTO month_count (month, assets) SELECT date_trunc('month', effective_at)::date, count(*)"
         f" FROM asset WHERE {VISIBLE} GROUP BY 1"
     )
+
+
+def _tag_memories() -> None:
+    op.create_table(
+        "tag_former",
+        sa.Column("former_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("tag_id", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tag_id"], ["tag.id"], name=op.f("fk_tag_former_tag_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("former_id", name=op.f("pk_tag_former")),
+    )
+    op.create_index("ix_tag_former_tag", "tag_former", ["tag_id"], unique=False)
+    op.create_table(
+        "tag_recent",
+        sa.Column("user_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("tag_id", sa.BigInteger(), nullable=False),
+        sa.Column("used_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["tag_id"], ["tag.id"], name=op.f("fk_tag_recent_tag_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("user_id", "tag_id", name=op.f("pk_tag_recent")),
+    )
+    op.create_index(
+        "ix_tag_recent_user", "tag_recent", ["user_id", sa.literal_column("used_at DESC")], unique=False
+    )
+    op.create_index("ix_tag_recent_tag", "tag_recent", ["tag_id"], unique=False)
+
+
+def _conversions() -> None:
+    op.add_column("rendition", sa.Column("used_at", sa.DateTime(timezone=True), nullable=True))
+    op.create_index(
+        "ix_rendition_on_demand",
+        "rendition",
+        ["used_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("name IN ('full', 'play')"),
+    )
+    op.create_table(
+        "conversion",
+        sa.Column("asset_id", sa.BigInteger(), nullable=False),
+        sa.Column("status", sa.Text(), server_default=sa.text("'pending'"), nullable=False),
+        sa.Column("wanted_until", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("share", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("made_s", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("took_s", sa.Float(), server_default=sa.text("0"), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("detail", sa.Text(), nullable=True),
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
+        sa.Column("queued_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("deliveries", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("interruptions", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("claim", sa.UUID(), nullable=True),
+        sa.Column("worker_id", sa.BigInteger(), nullable=True),
+        sa.Column("claimed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint(
+            "status IN ('pending', 'processing', 'complete', 'failed')", name=op.f("ck_conversion_status")
+        ),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["asset.id"], name=op.f("fk_conversion_asset_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_conversion")),
+        sa.UniqueConstraint("asset_id", name=op.f("uq_conversion_asset_id")),
+    )
+    for name, column, condition in (
+        ("pending", "id", "status = 'pending'"),
+        ("processing", "worker_id", "status = 'processing'"),
+        ("finished", "finished_at", "finished_at IS NOT NULL"),
+    ):
+        op.create_index(
+            f"ix_conversion_{name}", "conversion", [column], unique=False, postgresql_where=sa.text(condition)
+        )
 
 
 def _triggers() -> None:

@@ -1,0 +1,106 @@
+"""Putting tags on assets and taking them off: whole sets at once, and exactly undone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.tagging import holding
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """A tag that was taken off an asset, with all that putting it back needs."""
+
+    asset_id: int
+    tag_id: int
+    by: str
+    model_id: int | None
+    score: float | None
+    user_id: int | None
+    added_at: datetime
+
+
+_ASSIGN = """
+INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, user_id)
+SELECT a.id, t.id, a.effective_at, $3, $4
+FROM (SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
+CROSS JOIN unnest($2::bigint[]) AS t(id)
+ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
+"""
+_UNASSIGN = """
+DELETE FROM asset_tag WHERE asset_id = ANY($1::bigint[]) AND tag_id = ANY($2::bigint[])
+RETURNING asset_id, tag_id, by, model_id, score, user_id, added_at
+"""
+_RESTORE = """
+INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user_id, added_at)
+SELECT a.id, r.tag_id, a.effective_at, r.by, r.model_id, r.score, r.user_id, r.added_at
+FROM (SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
+JOIN unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::real[], $6::bigint[], $7::timestamptz[])
+     AS r(asset_id, tag_id, by, model_id, score, user_id, added_at) ON r.asset_id = a.id
+ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
+"""
+
+
+async def assign(
+    uow: UnitOfWork,
+    asset_ids: Sequence[int],
+    tag_ids: Sequence[int],
+    *,
+    by: str = "human",
+    user_id: int | None = None,
+) -> list[tuple[int, int]]:
+    """Put every tag on every asset; the answer is what was really new.
+
+    Ids of tags that were merged meanwhile mean what they became.
+    """
+    tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
+    rows = await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, by, user_id)
+    if user_id is not None and by == "human":
+        await _note_use(uow.sql, user_id, tags)
+    return [(r[0], r[1]) for r in rows]
+
+
+async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None:
+    # In the order of ids, so that two requests of one person never wait for each other in a circle.
+    await sql.execute(
+        "INSERT INTO tag_recent (user_id, tag_id, used_at) SELECT $1, t, clock_timestamp()"
+        " FROM unnest($2::bigint[]) AS t"
+        " ON CONFLICT (user_id, tag_id) DO UPDATE SET used_at = excluded.used_at",
+        user_id,
+        tags,
+    )
+
+
+async def unassign(uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[int]) -> list[Removed]:
+    """Take every one of the tags off every one of the assets; the answer is what was really there."""
+    tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
+    await holding.assets(uow.sql, asset_ids)
+    return [Removed(*r) for r in await uow.sql.fetch(_UNASSIGN, list(asset_ids), tags)]
+
+
+async def restore(uow: UnitOfWork, rows: Sequence[Removed]) -> list[tuple[int, int]]:
+    """Put back what was taken off, as it was; the answer is what was really missing.
+
+    Left out is what cannot come back: assets that were deleted, tags that were deleted.
+    """
+    now = await holding.current(uow.sql, sorted({r.tag_id for r in rows}))
+    kept = [r for r in rows if r.tag_id in now]
+    back = await uow.sql.fetch(
+        _RESTORE,
+        [r.asset_id for r in kept],
+        [now[r.tag_id] for r in kept],
+        [r.by for r in kept],
+        [r.model_id for r in kept],
+        [r.score for r in kept],
+        [r.user_id for r in kept],
+        [r.added_at for r in kept],
+    )
+    return [(r[0], r[1]) for r in back]

@@ -1,0 +1,66 @@
+"""Tags, as the rest of the house knows them."""
+
+from __future__ import annotations
+
+from appliance.tagging.assigning import Removed, assign, restore, unassign
+from appliance.tagging.counting import Drift, fold, mend
+from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
+from appliance.tagging.holding import current
+from appliance.tagging.merging import Merged, Overlap, merge, overlap
+from appliance.tagging.names import KINDS, WITH_FANDOM, clean, kind_of, name_key, split
+from appliance.tagging.naming import add_alias, delete, make, recast, remove_alias, rename
+from appliance.tagging.reading import (
+    AssetTagView,
+    Completion,
+    TagView,
+    complete,
+    expand,
+    find,
+    of_asset,
+    recent,
+    resolve,
+    shares,
+)
+
+
+__all__ = [
+    "KINDS",
+    "WITH_FANDOM",
+    "AssetTagView",
+    "BadKind",
+    "BadName",
+    "Completion",
+    "Drift",
+    "InUse",
+    "Merged",
+    "NoTag",
+    "Overlap",
+    "Removed",
+    "TagView",
+    "Taken",
+    "add_alias",
+    "assign",
+    "clean",
+    "complete",
+    "current",
+    "delete",
+    "expand",
+    "find",
+    "fold",
+    "kind_of",
+    "make",
+    "mend",
+    "merge",
+    "name_key",
+    "of_asset",
+    "overlap",
+    "recast",
+    "recent",
+    "remove_alias",
+    "rename",
+    "resolve",
+    "restore",
+    "shares",
+    "split",
+    "unassign",
+]
