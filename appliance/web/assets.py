@@ -15,8 +15,8 @@ from appliance.core.paths import STATIC
 
 
 PREFIX = "/static/"
-SHELL_CSS = ("tokens.css", "base.css", "plain.css")
-SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js")
+SHELL_CSS = ("tokens.css", "base.css", "search.css", "plain.css")
+SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "search.js")
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
