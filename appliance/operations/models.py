@@ -24,7 +24,10 @@ class OperationStatus(enum.StrEnum):
 
 
 OPERATION_TRANSITIONS: dict[OperationStatus, frozenset[OperationStatus]] = {
-    OperationStatus.PENDING: frozenset({OperationStatus.RUNNING, OperationStatus.CANCELLED}),
+    # Done at once: a small one ends in the transaction that wrote it down.
+    OperationStatus.PENDING: frozenset(
+        {OperationStatus.RUNNING, OperationStatus.DONE, OperationStatus.CANCELLED}
+    ),
     OperationStatus.RUNNING: frozenset(
         {
             OperationStatus.PENDING,

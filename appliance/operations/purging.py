@@ -1,0 +1,114 @@
+"""Deleting for good: rows first, then exactly the files that we wrote, and never anybody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from appliance.core.paths import Home
+from appliance.ingest import purged
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+CHUNK = 200
+"""Every asset is up to half a dozen files to look at and to unlink."""
+
+
+@dataclass(slots=True)
+class Doomed:
+    """Files that go after the commit: each with the inode that it had while its row still stood."""
+
+    files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+async def delete(
+    sql: Connection[Any], home: Home, ids: Sequence[int], *, before: datetime
+) -> tuple[dict[int, str], Doomed]:
+    """Delete the rows of those assets that were in the trash by `before`; what to unlink afterwards."""
+    rows = await sql.fetch(
+        "SELECT id, sha256, size FROM asset WHERE id = ANY($1::bigint[]) AND state = 'trashed'"
+        " AND trashed_at <= $2 ORDER BY id FOR UPDATE",
+        ids,
+        before,
+    )
+    found = [row["id"] for row in rows]
+    doomed = Doomed()
+    doomed.notes["not_in_trash"] = len(ids) - len(found)
+    kept = await sql.fetch(
+        "SELECT path, size FROM asset_file WHERE root_id IS NULL AND asset_id = ANY($1::bigint[])", found
+    )
+    for row in kept:
+        _note(doomed, os.path.join(os.fsencode(home.originals), row["path"]), ours=True)
+    await _pictures(sql, home, found, doomed)
+    await purged.forget(sql, found)
+    await sql.execute("DELETE FROM asset WHERE id = ANY($1::bigint[])", found)
+    doomed.notes["files"] = len(doomed.files)
+    return {
+        row["id"]: json.dumps({"sha256": row["sha256"].hex(), "size": row["size"]}) for row in rows
+    }, doomed
+
+
+async def _pictures(sql: Connection[Any], home: Home, ids: Sequence[int], doomed: Doomed) -> None:
+    rows = await sql.fetch(
+        "SELECT a.sha256, r.name FROM rendition r JOIN asset a ON a.id = r.asset_id"
+        " WHERE a.id = ANY($1::bigint[])",
+        ids,
+    )
+    folders = {home.rendition(row["sha256"], row["name"]).parent for row in rows}
+    for folder in folders:
+        # Everything in it was drawn from these bytes, whatever the suffix of its form is.
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(os.fsencode(folder)):
+                _note(doomed, os.path.join(os.fsencode(folder), name), ours=False)
+
+
+def _note(doomed: Doomed, path: bytes, *, ours: bool) -> None:
+    try:
+        seen = os.lstat(path)
+    except FileNotFoundError:
+        if ours:
+            doomed.notes["already_gone"] += 1
+        return
+    doomed.files[path] = (seen.st_dev, seen.st_ino)
+    doomed.notes["freed_bytes"] += seen.st_size
+
+
+def unlink(home: Home, doomed: Doomed) -> None:
+    """Remove the files, after the commit.
+
+    An import that brings the same bytes in at this very moment writes the same names. A rename first
+    shows which file it is: a fresh one, which another row names by now, goes back to its place. What a
+    crash leaves here is named by no row, and is swept at night.
+    """
+    for path, inode in doomed.files.items():
+        aside = os.path.join(os.fsencode(home.tmp), b"purged-" + uuid.uuid4().hex.encode())
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, aside)
+            seen = os.lstat(aside)
+            if (seen.st_dev, seen.st_ino) == inode:
+                os.unlink(aside)
+                _tidy(path, home)
+            elif os.path.lexists(path):
+                os.unlink(aside)
+            else:
+                os.rename(aside, path)
+
+
+def _tidy(path: bytes, home: Home) -> None:
+    # The folder of one content's pictures is its own; those of originals are shared with imports.
+    folder = Path(os.fsdecode(os.path.dirname(path)))
+    if home.renditions in folder.parents:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -1,0 +1,219 @@
+"""Asking for bulk actions: written down first, done at once when few, by the lane when many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.core.errors import Conflict, NotFound
+from appliance.operations import carrying, kinds
+from appliance.operations.carrying import carry_out, unlink
+from appliance.operations.facts import OperationQueued
+from appliance.operations.kinds import FINAL, TAGGING, Kind
+from appliance.operations.naming import named_tags
+from appliance.operations.purging import Doomed
+from appliance.operations.stored import plain
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+__all__ = ["act", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
+
+AT_ONCE = 500
+"""So many are done inside the request; a person does not wait for more."""
+KEPT_FOR = timedelta(days=30)
+"""In the trash, and as long an action can be undone."""
+CARELESS = 50
+"""Deleting more than this for good asks for the number to be typed."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An operation as it stands after it was asked for; `doomed` is for `unlink` after the commit."""
+
+    id: int
+    kind: Kind
+    status: str
+    total: int
+    changed: int
+    notes: dict[str, int]
+    ids: list[int]
+    undoes: Kind | None = None
+    doomed: Any = None
+
+
+async def wish(uow: UnitOfWork, kind: Kind, form: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of a form, with tags looked up (and made, where they are to be assigned)."""
+    read = kinds.arguments(kind, form)
+    if kind in TAGGING:
+        read |= await named_tags(uow, form.get("tags", ""), make=kind is Kind.TAG)
+    return read
+
+
+async def act(
+    uow: UnitOfWork, kind: Kind, ids: Sequence[int], arguments: Mapping[str, Any], *, person: int | None
+) -> Asked:
+    """Do something to assets that are named one by one; it stands in the history and can be undone."""
+    operation_id = await write(uow.sql, kind, arguments, person)
+    total = await materialise(uow.sql, operation_id, "SELECT unnest($1::bigint[]) AS id", [list(ids)])
+    return await settle(uow, operation_id, total)
+
+
+async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) -> Asked:
+    """Take an action back: an action of its own, at most once for each."""
+    first = await uow.sql.fetchrow(
+        "SELECT kind, status, query, changed, finished_at < now() - $2::interval AS late"
+        " FROM operation WHERE id = $1",
+        operation_id,
+        KEPT_FOR,
+    )
+    if first is None:
+        raise NotFound("This action is not in the history any more", "Actions are kept for 30 days.")
+    _undoable(first)
+    arguments = {"of": first["kind"]}
+    try:
+        async with uow.sql.transaction():
+            made = await write(
+                uow.sql, Kind.UNDO, arguments, person, query=first["query"], undoes=operation_id
+            )
+    except asyncpg.UniqueViolationError:
+        raise Conflict("This was undone already") from None
+    total = await materialise(
+        uow.sql,
+        made,
+        "SELECT asset_id AS id FROM operation_item WHERE operation_id = $1 AND changed",
+        [operation_id],
+    )
+    return await settle(uow, made, total)
+
+
+def _undoable(first: Mapping[str, Any]) -> None:
+    if first["status"] in {"pending", "running"}:
+        raise Conflict("This is still being done", "Stop it first; what was done by then can be undone.")
+    if Kind(first["kind"]) in FINAL or not first["changed"]:
+        raise Conflict("There is nothing in this that could be undone")
+    if first["late"]:
+        raise Conflict("This was too long ago", "Actions can be undone for 30 days.")
+
+
+async def settle(uow: UnitOfWork, operation_id: int, total: int) -> Asked:
+    """Do a small operation in this transaction; leave a large one to its task."""
+    await uow.sql.execute("UPDATE operation SET total = $2 WHERE id = $1", operation_id, total)
+    doomed = None
+    if total <= AT_ONCE:
+        doomed = await _at_once(uow, operation_id)
+    else:
+        uow.record(OperationQueued())
+    return await _asked(uow.sql, operation_id, doomed)
+
+
+async def _at_once(uow: UnitOfWork, operation_id: int) -> Doomed:
+    working = await carrying.load(uow.sql, operation_id)
+    gone = Doomed()
+    while True:
+        taken, doomed = await carrying.chunk(uow, working)
+        if doomed is not None:
+            gone.files |= doomed.files
+        if not taken:
+            break
+    await uow.sql.execute(
+        "UPDATE operation SET status = 'done', finished_at = now() WHERE id = $1", operation_id
+    )
+    return gone
+
+
+async def _asked(sql: Connection[Any], operation_id: int, doomed: Doomed | None) -> Asked:
+    row = await sql.fetchrow(
+        "SELECT o.id, o.kind, o.status, o.total, o.changed, o.notes, u.kind AS undone,"
+        " CASE WHEN o.total <= $2 THEN"
+        " ARRAY(SELECT asset_id FROM operation_item WHERE operation_id = o.id AND changed) END AS ids"
+        " FROM operation o LEFT JOIN operation u ON u.id = o.undoes WHERE o.id = $1",
+        operation_id,
+        AT_ONCE,
+    )
+    return Asked(
+        row["id"],
+        Kind(row["kind"]),
+        row["status"],
+        row["total"],
+        row["changed"],
+        plain(row["notes"]),
+        row["ids"] or [],
+        Kind(row["undone"]) if row["undone"] else None,
+        doomed,
+    )
+
+
+async def write(
+    sql: Connection[Any],
+    kind: Kind,
+    arguments: Mapping[str, Any],
+    person: int | None,
+    *,
+    query: str = "",
+    undoes: int | None = None,
+) -> int:
+    made: int = await sql.fetchval(
+        "INSERT INTO operation (kind, arguments, query, user_id, undoes) VALUES ($1, $2, $3, $4, $5)"
+        " RETURNING id",
+        str(kind),
+        json.dumps(dict(arguments)),
+        query,
+        person,
+        undoes,
+    )
+    return made
+
+
+async def materialise(sql: Connection[Any], operation_id: int, query: str, values: Sequence[Any]) -> int:
+    """Write the ids down where the database finds them: no list of them ever travels."""
+    done = await sql.execute(
+        "INSERT INTO operation_item (operation_id, asset_id)"
+        f" SELECT {int(operation_id)}, found.id FROM ({query}) found JOIN asset ON asset.id = found.id"
+        " ON CONFLICT DO NOTHING",
+        *values,
+    )
+    return int(done.rpartition(" ")[2])
+
+
+async def cancel(uow: UnitOfWork, operation_id: int) -> bool:
+    """Stop an operation: at once when it waits, before its next thousand when it runs."""
+    found = await uow.sql.fetchval(
+        "UPDATE operation SET cancel_asked_at = now(),"
+        " status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,"
+        " finished_at = CASE status WHEN 'pending' THEN now() END"
+        " WHERE id = $1 AND status IN ('pending', 'running') RETURNING id",
+        operation_id,
+    )
+    return found is not None
+
+
+async def expired(uow: UnitOfWork) -> int:
+    """Ask that what lay in the trash for its whole time be deleted; how many that is.
+
+    Only what is not yet in a waiting deletion: a steward that runs twice asks once.
+    """
+    limit = await uow.sql.fetchval("SELECT now() - $1::interval", KEPT_FOR)
+    due = await uow.sql.fetchval(
+        "SELECT 1 FROM asset WHERE state = 'trashed' AND trashed_at < $1 ORDER BY trashed_at LIMIT 1", limit
+    )
+    busy = await uow.sql.fetchval(
+        "SELECT 1 FROM operation WHERE status IN ('pending', 'running') AND kind = 'purge'"
+        " AND arguments ? 'before'"
+    )
+    if due is None or busy is not None:
+        return 0
+    made = await write(uow.sql, Kind.PURGE, {"before": limit.isoformat()}, None, query="is:trashed")
+    total = await materialise(
+        uow.sql, made, "SELECT id FROM asset WHERE state = 'trashed' AND trashed_at < $1", [limit]
+    )
+    await uow.sql.execute("UPDATE operation SET total = $2 WHERE id = $1", made, total)
+    uow.record(OperationQueued())
+    return total
