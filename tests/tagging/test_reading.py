@@ -69,9 +69,7 @@ async def crowd(db: Database) -> None:
 
 
 async def buffers(sql: Any, statement: str, *args: Any) -> int:
-    import json
-
-    plan = json.loads(await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *args))
+    plan = await sql.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", *args)
     return int(plan[0]["Plan"]["Shared Hit Blocks"]) + int(plan[0]["Plan"]["Shared Read Blocks"])
 
 
