@@ -121,7 +121,7 @@ class BatchStatus(enum.StrEnum):
 
 
 class Cause(enum.StrEnum):
-    """What a batch came from: looking at its root, trying again what had failed, or somebody who sent files."""
+    """What a batch came from: looking at its root, trying again what had failed, or files that were sent."""
 
     SCAN = "scan"
     RETRY = "retry"
