@@ -138,6 +138,7 @@ async def _asked(sql: Connection[Any], operation_id: int, doomed: Doomed | None)
         operation_id,
         AT_ONCE,
     )
+    assert row is not None  # noqa: S101 - this transaction wrote it
     return Asked(
         row["id"],
         Kind(row["kind"]),

@@ -14,6 +14,7 @@ from appliance.operations import services
 from appliance.operations.kinds import Kind
 from appliance.operations.services import Asked
 from appliance.tagging import services as tagging
+from tests.ingest.conftest import folder, ingest  # noqa: F401 - fixtures
 
 
 SNAPSHOT = """
