@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.core import db, log
+from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
 from appliance.core.settings import Settings
 from queues.clock import queue
@@ -64,11 +65,16 @@ async def pause(register: Register, lane: str, *, by: str, reason: str | None = 
         )
 
 
+async def let_go_on(uow: UnitOfWork, register: Register, lane: str) -> None:
+    """Let a lane go on; a caller without a bell records a fact for what waited meanwhile."""
+    _known(register, lane)
+    await uow.sql.execute("DELETE FROM lane_state WHERE lane = $1", lane)
+
+
 async def resume(bell: Doorbell, lane: str) -> None:
     """Let a lane go on, and ring what waited meanwhile."""
-    _known(bell.register, lane)
     async with db.unit_of_work() as uow:
-        await uow.sql.execute("DELETE FROM lane_state WHERE lane = $1", lane)
+        await let_go_on(uow, bell.register, lane)
         tasks = [t for t in await waiting(uow.sql, bell.register) if t.lane.name == lane]
     for task in tasks:
         await bell.ring(task, force=True)

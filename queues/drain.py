@@ -33,10 +33,18 @@ class Runner:
         self.process = process
         self.task = task
         self.drain = drain
-        self.parallel = max(1, drain.parallel(process.settings))
-        self.held = max(self.parallel, drain.held(process.settings))
         self.current: Pass | None = None
         self.passes: list[Pass] = []
+
+    @property
+    def parallel(self) -> int:
+        """How many rows may be worked on at this moment; a person may change it while a pass runs."""
+        return max(1, self.drain.parallel(self.process.settings))
+
+    @property
+    def held(self) -> int:
+        """How many rows one pass may hold."""
+        return max(self.parallel, self.drain.held(self.process.settings))
 
     @property
     def busy(self) -> int:

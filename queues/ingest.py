@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from appliance.core import db, log, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.core.offload import Child, child, python
-from appliance.ingest import claims, finishing, scanning, services, walk
+from appliance.ingest import claims, finishing, roots, scanning, services, throttle, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
@@ -19,6 +21,10 @@ from queues import lanes
 from queues.declare import Ledger, days, minutes, seconds, task
 from queues.decoders import pool
 from queues.runs import Run
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
 
 
 WALKS = Ledger(
@@ -50,6 +56,9 @@ async def scan(run: Run) -> None:
             async with db.unit_of_work() as uow:
                 await scanning.mark_root(uow.sql, walking, "unavailable", gone.title)
             raise
+        except scanning.LostWalk:
+            # Cancelled with its batch, or given to someone else: whoever did that has said so already.
+            return
     async with db.unit_of_work() as uow:
         if not complete:
             # Whoever cancelled it does not want it to go on by itself.
@@ -58,6 +67,7 @@ async def scan(run: Run) -> None:
             return
         await scanning.mark_root(uow.sql, walking, "ready", None)
         await scanning.forget_reopened(uow.sql, walking)
+        await scanning.forget_vanished(uow.sql, walking)
         await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
         await services.close_batches(uow.sql)
         uow.record(FilesFound())
@@ -86,13 +96,19 @@ def paused() -> str | None:
         return "paused"
 
 
+async def claim_in_hours(sql: Connection[Any], worker_id: int, count: int) -> Sequence[Claimed]:
+    """Outside the hours that a person allowed, only what somebody waits for comes in."""
+    allowed = await throttle.refresh(sql)
+    resting = allowed.resting(throttle.wall(settings.current().zone))
+    return await claims.claim(sql, worker_id, count, only_interactive=resting)
+
+
 FILES = Drain(
     name="import_tasks",
     model=ImportTask,
-    claim=claims.claim,
+    claim=claim_in_hours,
     fail=finishing.ended,
-    # Two more than decoders: while one file's rows are written, its decoder has the next one.
-    parallel=lambda s: s.decoders + 2,
+    parallel=lambda s: throttle.known().places(s),
     keep=days(7),
     blocked=paused,
     afterwards=services.end_pass,
@@ -122,3 +138,10 @@ async def close_batches(run: Run) -> None:
     """End the imports whose last file is done."""
     async with db.unit_of_work() as uow:
         run.counts["closed"] = await services.close_batches(uow.sql)
+
+
+@task(lane=lanes.MAINTENANCE, limit=seconds(60), cron="* * * * *", quiet=True)
+async def queue_due_scans(run: Run) -> None:
+    """Ask for the daily scans whose hour has come."""
+    async with db.unit_of_work() as uow:
+        run.counts["scans"] = await roots.queue_due(uow, zone=run.settings.zone)

@@ -239,12 +239,29 @@ async def mark_root(sql: Connection[Any], walking: Walking, status: str, reason:
     )
 
 
+_WITHIN = "(length($3::bytea) = 0 OR path = $3 OR substr(path, 1, length($3) + 1) = $3 || '/'::bytea)"
+
+
 async def forget_reopened(sql: Connection[Any], walking: Walking) -> None:
     """Drop folders that could not be read before and could be now: a walk lists only closed ones."""
     await sql.execute(
         "DELETE FROM root_entry WHERE root_id = $1 AND outcome = 'failed' AND reason = 'unreadable'"
-        " AND inode = 0 AND mtime_ns = 0 AND size = 0 AND seen_batch <> $2"
-        " AND substr(path, 1, length($3::bytea)) = $3",
+        f" AND inode = 0 AND mtime_ns = 0 AND size = 0 AND seen_batch <> $2 AND {_WITHIN}",
+        walking.root_id,
+        walking.batch_id,
+        walking.under,
+    )
+
+
+async def forget_vanished(sql: Connection[Any], walking: Walking) -> None:
+    """Drop failures whose file is no longer there: a failure is listed for as long as its cause lasts.
+
+    A walk that met nothing at all says nothing: that is what a disk looks like that is not connected.
+    """
+    await sql.execute(
+        "DELETE FROM root_entry WHERE root_id = $1 AND outcome = 'failed' AND asset_id IS NULL"
+        f" AND seen_batch <> $2 AND {_WITHIN}"
+        " AND EXISTS (SELECT 1 FROM import_batch b WHERE b.id = $2 AND b.files > 0)",
         walking.root_id,
         walking.batch_id,
         walking.under,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import names
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import NotFound
+from appliance.ingest import cancelling
 from appliance.ingest.errors import ContainsRoots, OtherMode
 from appliance.ingest.facts import ImportsRested, ScanQueued
 from appliance.ingest.models import Mode
@@ -127,28 +128,12 @@ ACTIVE = f"(import_batch.status IN ('pending', 'walking', 'importing') AND NOT (
 
 async def close_batches(sql: Connection[Any]) -> int:
     """End the batches whose last task has ended."""
-    await forget_given_back(sql)
+    await cancelling.drop_waiting(sql)
     done: str = await sql.execute(
         f"UPDATE import_batch SET status = 'done', finished_at = now()"
         f" WHERE status = 'importing' AND {FINISHED}"
     )
     return int(done.rpartition(" ")[2])
-
-
-async def forget_given_back(sql: Connection[Any]) -> None:
-    """Drop tasks that a worker gave back after their batch had been cancelled.
-
-    Their entries stay as they are: a scan finds what it has not read.
-    """
-    await sql.execute(
-        """
-        DELETE FROM import_task WHERE id = ANY(ARRAY(
-            SELECT t.id FROM (SELECT id FROM import_batch WHERE status = 'cancelled'
-                              AND finished_at > now() - interval '1 day' OFFSET 0) b,
-            LATERAL (SELECT id FROM import_task WHERE batch_id = b.id AND status = 'pending'
-                     ORDER BY batch_id, id LIMIT 1000) t))
-        """
-    )
 
 
 async def end_pass(uow: UnitOfWork) -> None:
