@@ -126,16 +126,25 @@ def _same_month(a: Tile, b: Tile) -> bool:
 
 
 def lay_out(
-    tiles: Sequence[Tile], target: float, *, begins: bool, ends: bool, cut_short: bool = False
+    tiles: Sequence[Tile],
+    target: float,
+    *,
+    begins: bool,
+    ends: bool,
+    cut_short: bool = False,
+    by_month: bool = True,
 ) -> Chunk:
-    """Rows of all given tiles; `begins` and `ends` say whether a month does so at the edges."""
+    """Rows of all given tiles; `begins` and `ends` say whether a month does so at the edges.
+
+    In an order that is not of dates (`by_month` false) there is one group without a heading.
+    """
     groups: list[Group] = []
     start = 0
     for at in range(1, len(tiles) + 1):
-        if at < len(tiles) and _same_month(tiles[at - 1], tiles[at]):
+        if at < len(tiles) and (not by_month or _same_month(tiles[at - 1], tiles[at])):
             continue
         month, closed = tiles[start:at], at < len(tiles) or ends
-        heading = words.month(month[0].effective_at) if start or begins else None
+        heading = words.month(month[0].effective_at) if by_month and (start or begins) else None
         groups.append(Group(heading, _rows(month, target, closed=closed)))
         start = at
     return Chunk(groups, tiles[0].position, tiles[-1].position, begins, ends, cut_short)
@@ -150,7 +159,9 @@ def _rows(tiles: Sequence[Tile], target: float, *, closed: bool) -> list[Row]:
     return rows
 
 
-def portion(tiles: Sequence[Tile], limit: int, target: float) -> tuple[Sequence[Tile], bool]:
+def portion(
+    tiles: Sequence[Tile], limit: int, target: float, *, by_month: bool = True
+) -> tuple[Sequence[Tile], bool]:
     """Where a page ends: with its month if that ends soon, else on a full row; and whether a month ends.
 
     `tiles` were asked for with `limit + LOOK_AHEAD` and run away from the reader in either direction.
@@ -158,7 +169,7 @@ def portion(tiles: Sequence[Tile], limit: int, target: float) -> tuple[Sequence[
     if len(tiles) < limit + LOOK_AHEAD:
         return tiles, True
     for at in range(limit - LOOK_AHEAD, limit + LOOK_AHEAD):
-        if not _same_month(tiles[at - 1], tiles[at]):
+        if by_month and not _same_month(tiles[at - 1], tiles[at]):
             return tiles[:at], True
     _, cost = breaks([_drawn(t, target) for t in tiles[:limit]], target, ragged=False)
     reach = max(1, limit - LOOK_AHEAD // 2)
