@@ -192,6 +192,8 @@ async def set_password(uow: UnitOfWork, name: str, password: str) -> None:
     if user_id is None:
         raise NotFound(f"There is no account “{name}”")
     await sessions.end_all(uow.sql, user_id)
+    # Whoever was told a new password shall not wait for the guesses that came before.
+    await throttle.forget_name(uow.sql, f"name:{name_key(name)}")
     await audit(uow.sql, "password replaced", user_id=user_id)
 
 

@@ -46,6 +46,11 @@ async def forget(sql: Connection[Any], *keys: str) -> None:
     await sql.execute("DELETE FROM login_throttle WHERE key = ANY($1::text[])", list(keys))
 
 
+async def forget_name(sql: Connection[Any], key: str) -> None:
+    """End the waits of an account, from wherever its name was tried."""
+    await sql.execute("DELETE FROM login_throttle WHERE key = $1 OR starts_with(key, $1 || '@')", key)
+
+
 async def sweep(sql: Connection[Any]) -> int:
     """Drop what nobody waits for any more."""
     gone = await sql.execute("DELETE FROM login_throttle WHERE last_at < now() - interval '1 day'")

@@ -25,6 +25,8 @@ VERBS = {
     "web": ("appliance.cli.web", "run only the web pages, beside external servers"),
     "worker": ("appliance.cli.worker", "run only workers, beside external servers"),
     "migrate": ("appliance.cli.migrate", "bring an external database to this version"),
+    "create-admin": ("appliance.cli.create_admin", "make an administrator"),
+    "reset-password": ("appliance.cli.reset_password", "give an account a new password"),
     "bench": ("appliance.cli.bench", "measure this machine against the budgets"),
 }
 # The bootstrap script carries these out; they stand here for the help.
@@ -45,4 +47,4 @@ def find(name: str) -> Verb:
 def overview() -> str:
     """One line for each verb."""
     lines = [*((name, text) for name, (_, text) in VERBS.items()), *SCRIPTED.items()]
-    return "\n".join(f"  {name:<8} {text}" for name, text in lines)
+    return "\n".join(f"  {name:<14} {text}" for name, text in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Time zone of schedules and "today"; empty means the machine's."""
     hosts: tuple[str, ...] = ()
     """Further host names under which the pages may be reached."""
+    proxy: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     log_level: str = "info"
     """debug, info, warning or error."""
     log_format: str = "auto"
@@ -128,7 +131,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _split(field: str, text: str) -> Any:
-    if field in {"hosts", "pause"}:
+    if field in {"hosts", "pause", "proxy"}:
         return tuple(p.strip() for p in text.split(",") if p.strip())
     return text
 
@@ -154,6 +157,7 @@ def _unfit(error: msgspec.ValidationError) -> SettingsError:
 
 def _check(s: Settings) -> None:
     _check_servers(s)
+    _check_proxy(s)
     for name in ("decode_children", "disk_floor_mb"):
         if getattr(s, name) < 0:
             raise SettingsError(f"{PREFIX}{name.upper()} cannot be negative", "0 or more.")
@@ -174,6 +178,17 @@ def _check(s: Settings) -> None:
             "VITRINE_SILENCE must be at least three times VITRINE_HEARTBEAT",
             "A worker that missed one beat would count as dead.",
         )
+
+
+def _check_proxy(s: Settings) -> None:
+    for text in s.proxy:
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise SettingsError(
+                f"VITRINE_PROXY={text} is not an address",
+                "Use 127.0.0.1, ::1 or a network like 172.18.0.0/16.",
+            ) from None
 
 
 def _check_servers(s: Settings) -> None:

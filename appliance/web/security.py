@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 import structlog
+from litestar.datastructures import Headers
 from litestar.enums import ScopeType
 
 from appliance.core.settings import Settings
@@ -83,18 +84,67 @@ def same_site(method: str, headers: dict[bytes, bytes]) -> bool:
     return origin.partition(b"://")[2].lower() == headers.get(b"host", b"").lower()
 
 
+class Proxies:
+    """The reverse proxies that may speak for somebody else: who asked, and whether by TLS."""
+
+    def __init__(self, named: Iterable[str]) -> None:
+        self._networks = tuple(ipaddress.ip_network(text, strict=False) for text in named)
+
+    def believe(self, scope: Scope) -> None:
+        """Put the visitor's own address and scheme in place, if one of ours passed the request on."""
+        client = scope.get("client")
+        if not self._networks or client is None or not self._ours(client[0]):
+            return
+        headers = Headers.from_scope(scope)
+        if headers.get("x-forwarded-proto", "").rpartition(",")[2].strip().lower() == "https":
+            scope["scheme"] = "https"
+        passed_on = ",".join(headers.getall("x-forwarded-for", [])).split(",")
+        if visitor := self._visitor([part.strip() for part in passed_on]):
+            scope["client"] = (visitor, 0)
+
+    def _visitor(self, chain: list[str]) -> str:
+        """The last address that is not a proxy of ours; anybody can claim what stands before it."""
+        found = ""
+        for part in reversed(chain):
+            address = _bare(part)
+            if not address:
+                return found
+            found = address
+            if not self._ours(address):
+                return found
+        return found
+
+    def _ours(self, text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None)
+        return any((mapped or address) in network for network in self._networks)
+
+
+def _bare(text: str) -> str:
+    """An address without its port, empty when it is none."""
+    for candidate in (text, text.rpartition(":")[0].strip("[]"), text.strip("[]")):
+        if _is_address(candidate):
+            return candidate
+    return ""
+
+
 class Gate:
     """Wraps the whole application, so that unknown routes and errors pass through it too."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
         self.hosts = Hosts(settings.hosts)
+        self.proxies = Proxies(settings.proxy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse what is not meant for us, then let the application answer."""
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
+        self.proxies.believe(scope)
         request_id = f"req-{secrets.token_hex(5)}"
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.clear_contextvars()
