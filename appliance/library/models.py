@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Computed,
     DateTime,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -136,6 +137,8 @@ class Asset(Keyed, Base):
     private: Mapped[bool] = mapped_column(server_default=text("false"))
     turn: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     """Degrees clockwise that a person turned it by; `width` and `height` are as displayed after it."""
+    own_date: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    """The date that was read from the file, kept by a trigger while a person's own stands above it."""
     shuffle: Mapped[int] = mapped_column(Integer, Computed("hashint8(id) & 2147483647", persisted=True))
     """Its place in the random order, which a seed rotates."""
     dominant: Mapped[int | None] = mapped_column(SmallInteger)
@@ -196,6 +199,8 @@ class Rendition(Keyed, ItemColumns, Base):
         # The drain's claim: what someone is looking at first, then in order of arrival.
         Index("ix_rendition_pending", "priority", "id", postgresql_where=text("status = 'pending'")),
         Index("ix_rendition_processing", "worker_id", postgresql_where=text("status = 'processing'")),
+        # Made on demand, and let go when nobody looked for long.
+        Index("ix_rendition_on_demand", "used_at", "id", postgresql_where=text("name IN ('full', 'play')")),
         {"postgresql_with": {"fillfactor": "85"}},
     )
 
@@ -208,6 +213,34 @@ class Rendition(Keyed, ItemColumns, Base):
     height: Mapped[int | None] = mapped_column(Integer)
     bytes: Mapped[int | None]
     version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
+    used_at: Mapped[datetime | None]
+    """When one that is made on demand was last asked for, to the hour."""
+    reason: Mapped[str | None]
+    detail: Mapped[str | None]
+
+
+class Conversion(Keyed, ItemColumns, Base):
+    """A video that is being made playable because somebody watches; the `play` rendition is what it leaves.
+
+    It is a wish with a lease: whoever waits renews it, and a wish that nobody renews is forgotten.
+    """
+
+    __tablename__ = "conversion"
+    __table_args__ = (
+        UniqueConstraint("asset_id"),
+        CheckConstraint(one_of("status", RenditionStatus), name="status"),
+        Index("ix_conversion_pending", "id", postgresql_where=text("status = 'pending'")),
+        Index("ix_conversion_processing", "worker_id", postgresql_where=text("status = 'processing'")),
+        Index("ix_conversion_finished", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+    )
+
+    asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
+    status: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    wanted_until: Mapped[datetime]
+    share: Mapped[float] = mapped_column(Float, server_default=text("0"))
+    """How much of it is made, 0 to 1."""
+    made_s: Mapped[float] = mapped_column(Float, server_default=text("0"))
+    took_s: Mapped[float] = mapped_column(Float, server_default=text("0"))
     reason: Mapped[str | None]
     detail: Mapped[str | None]
 

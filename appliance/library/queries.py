@@ -36,13 +36,19 @@ class AssetView(msgspec.Struct, frozen=True):
     effective_at: datetime
     added_at: datetime
     title: str | None
+    note: str | None
     rating: int
+    favourite: bool
+    private: bool
+    turn: int
     dominant: int | None
     state: str
     flags: Sequence[str]
     notes: Sequence[str]
     facts: dict[str, Any]
     missing_since: datetime | None
+    own_date: dict[str, Any] | None
+    """What the file says, where a person said otherwise."""
 
     @property
     def position(self) -> Position:
@@ -94,7 +100,8 @@ class Neighbours(msgspec.Struct, frozen=True):
 
 _ASSET = """
 SELECT id, kind, sha256, size, mime, width, height, duration_ms, frames, taken_at, taken_offset, date_source,
-       effective_at, added_at, title, rating, dominant, state, flags, notes, facts, missing_since
+       effective_at, added_at, title, note, rating, favourite, private, turn, dominant, state, flags, notes,
+       facts, missing_since, own_date
 FROM asset WHERE id = $1
 """
 _FILES = """
@@ -132,6 +139,7 @@ async def asset(sql: Connection[Any], asset_id: int) -> AssetView:
         "flags": _json(row["flags"], []),
         "notes": _json(row["notes"], []),
         "facts": _json(row["facts"], {}),
+        "own_date": _json(row["own_date"], None),
     }
     return AssetView(**values)
 

@@ -40,6 +40,8 @@ class AssetTagView(msgspec.Struct, frozen=True):
     by: str
     score: float | None
     user_id: int | None
+    person: str | None
+    """The name of that person, where it was one and is still here."""
     added_at: datetime
 
 
@@ -135,8 +137,9 @@ async def complete(
 async def of_asset(sql: Connection[Any], asset_id: int) -> list[AssetTagView]:
     """The tags of one asset, by kind and name."""
     rows = await sql.fetch(
-        f"SELECT {VIEW}, x.by, x.score, x.user_id, x.added_at FROM asset_tag x JOIN tag t ON t.id = x.tag_id"
-        " LEFT JOIN tag f ON f.id = t.fandom_id WHERE x.asset_id = $1"
+        f"SELECT {VIEW}, x.by, x.score, x.user_id, u.name, x.added_at"
+        " FROM asset_tag x JOIN tag t ON t.id = x.tag_id"
+        ' LEFT JOIN tag f ON f.id = t.fandom_id LEFT JOIN "user" u ON u.id = x.user_id WHERE x.asset_id = $1'
         f" ORDER BY {KIND_ORDER}, t.name_key, t.id",
         asset_id,
     )

@@ -397,6 +397,7 @@ def _tag_memories() -> None:
         "ix_tag_recent_user", "tag_recent", ["user_id", sa.literal_column("used_at DESC")], unique=False
     )
     op.create_index("ix_tag_recent_tag", "tag_recent", ["tag_id"], unique=False)
+    op.add_column("asset", sa.Column("own_date", postgresql.JSONB(astext_type=sa.Text()), nullable=True))
 
 
 def _conversions() -> None:
@@ -491,6 +492,17 @@ CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     WHERE {VISIBLE} GROUP BY t.tag_id;
     RETURN NULL;
 END $$""")
+    # Whoever sets a date, one asset or thousands: what the file says is kept, and forgotten on the way back.
+    op.execute("""
+CREATE FUNCTION asset_dated() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    NEW.own_date = CASE WHEN NEW.date_source = 'human' THEN jsonb_build_object(
+        'taken_at', OLD.taken_at, 'effective_at', OLD.effective_at, 'source', OLD.date_source) END;
+    RETURN NEW;
+END $$""")
+    op.execute(
+        "CREATE TRIGGER asset_dated BEFORE UPDATE OF date_source ON asset FOR EACH ROW"
+        " WHEN (NEW.date_source <> OLD.date_source) EXECUTE FUNCTION asset_dated()"
+    )
     for statement in (
         "asset_came AFTER INSERT ON asset REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT",
         "asset_goes BEFORE DELETE ON asset FOR EACH ROW",
