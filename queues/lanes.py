@@ -27,6 +27,13 @@ IMPORT = REGISTER.lane(
 THUMBNAIL = REGISTER.lane(
     "thumbnail", group="heavy", slots=None, ceiling=minutes(10), purpose="Pictures that assets still lack"
 )
+PLAY = REGISTER.lane(
+    "play",
+    group="heavy",
+    slots=1,
+    ceiling=hours(2),
+    purpose="Videos made playable while somebody waits, one at a time",
+)
 ML = REGISTER.lane(
     "ml",
     group="heavy",

@@ -72,12 +72,17 @@ class Home:
     def rendition(self, sha256: bytes, name: str) -> Path:
         """Place of one derived picture: by content, so that a repeated import writes the same file."""
         text = sha256.hex()
-        return self.renditions / text[:2] / text[2:4] / text / f"{name}.webp"
+        return self.renditions / text[:2] / text[2:4] / text / rendition_file(name)
 
     def original(self, sha256: bytes, extension: str) -> Path:
         """Place of a stored original, by content."""
         text = sha256.hex()
         return self.originals / text[:2] / text[2:4] / f"{text}{extension}"
+
+
+def rendition_file(name: str) -> str:
+    """The file name of a derived picture; a full size comes in one of several formats."""
+    return name + {"play": ".mp4", "full": ""}.get(name, ".webp")
 
 
 def default_data() -> Path:

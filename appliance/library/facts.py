@@ -15,3 +15,8 @@ class AssetImported(Fact):
 @dataclass(frozen=True, slots=True)
 class PreviewWanted(Fact):
     """Someone waits for a rendition."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayWanted(Fact):
+    """Someone waits for a video that browsers cannot play as it is."""

@@ -16,7 +16,7 @@ from appliance.core.settings import Settings
 from appliance.library.errors import NoFile
 from appliance.library.files import Original, original
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.wire import Decoded, Made, Read, Stat, Wanted
+from appliance.media.wire import PLAY, Decoded, Made, Read, Stat, Wanted
 
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Missing:
     sha256: bytes
     name: str
     priority: int
+    turn: int
 
     @property
     def urgent(self) -> bool:
@@ -48,7 +49,7 @@ class Opener(Protocol):
     async def open(self, path: bytes, *, expect: Stat | None) -> Read:
         """Open and sniff without hashing."""
 
-    async def decode(self, wanted: list[Wanted]) -> Decoded:
+    async def decode(self, wanted: list[Wanted], *, turn: int) -> Decoded:
         """Decode the open file and write the wanted renditions."""
 
 
@@ -62,7 +63,7 @@ WITH taken AS (
         ORDER BY r.priority, r.id LIMIT $2 FOR UPDATE SKIP LOCKED))
     RETURNING id, claim, asset_id, name, priority, {ALONE} AS alone
 )
-SELECT taken.id, taken.claim, taken.alone, asset_id, sha256, name, priority
+SELECT taken.id, taken.claim, taken.alone, asset_id, sha256, name, priority, turn
 FROM taken JOIN asset ON asset.id = taken.asset_id ORDER BY priority, taken.id
 """
 
@@ -82,7 +83,7 @@ def claim_when(idle: Idle) -> Callable[[Connection[Any], int, int], Awaitable[Se
 
 def _claimed(row: Any) -> Claimed:
     fence: uuid.UUID = row["claim"]
-    missing = Missing(row["asset_id"], row["sha256"], row["name"], row["priority"])
+    missing = Missing(row["asset_id"], row["sha256"], row["name"], row["priority"], row["turn"])
     return Claimed(row["id"], fence, row["alone"], missing)
 
 
@@ -102,6 +103,8 @@ async def fail(sql: Connection[Any], claimed: Claimed, reason: str, detail: str)
 async def render(settings: Settings, database: Database, claimed: Claimed, child: Opener) -> str:
     """Make one rendition from the asset's original."""
     missing: Missing = claimed.row
+    if missing.name == PLAY:
+        return await _let_go(settings, database, claimed)
     try:
         async with database.unit_of_work() as uow:
             source = await original(uow.sql, settings.home, missing.asset_id)
@@ -118,18 +121,27 @@ async def render(settings: Settings, database: Database, claimed: Claimed, child
 async def _draw(settings: Settings, child: Opener, missing: Missing, source: Original) -> Made:
     await child.open(source.path, expect=Stat(source.size, source.mtime_ns))
     place = os.fsencode(settings.home.rendition(missing.sha256, missing.name))
-    decoded = await child.decode([Wanted.named(missing.name, place)])
+    decoded = await child.decode([Wanted.named(missing.name, place)], turn=missing.turn)
     if not decoded.renditions:
         _name, reason, detail = decoded.rendition_errors[0]
         raise MediaFailure(reason, detail)
     return decoded.renditions[0]
 
 
+async def _let_go(settings: Settings, database: Database, claimed: Claimed) -> str:
+    """A playable video that does not show the asset any more is made again when somebody watches."""
+    async with database.unit_of_work() as uow:
+        await uow.sql.execute("DELETE FROM rendition WHERE id = $1 AND claim = $2", claimed.id, claimed.claim)
+    settings.home.rendition(claimed.row.sha256, PLAY).unlink(missing_ok=True)
+    return "let_go"
+
+
 async def _complete(database: Database, claimed: Claimed, made: Made) -> str:
     async with database.unit_of_work() as uow:
         await uow.sql.execute(
             "UPDATE rendition SET status = 'complete', width = $3, height = $4, bytes = $5, reason = NULL,"
-            " detail = NULL, finished_at = now(), claim = NULL, priority = 5"
+            " detail = NULL, finished_at = now(), claim = NULL, priority = 5,"
+            " used_at = CASE WHEN name IN ('full', 'play') THEN now() END"
             " WHERE id = $1 AND claim = $2 AND status = 'processing'",
             claimed.id,
             claimed.claim,

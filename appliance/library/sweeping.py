@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from appliance.core import clock
-from appliance.core.paths import Home
+from appliance.core.paths import Home, rendition_file
 
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def unnamed_renditions(sql: Connection[Any], paths: Sequence[bytes]) -> li
         " WHERE a.sha256 = ANY($1::bytea[])",
         list(hashes),
     )
-    known = {(r["sha256"], f"{r['name']}.webp".encode()) for r in rows}
+    known = {(r["sha256"], rendition_file(r["name"]).encode()) for r in rows}
     return [p for p in paths if (_content(p), os.path.basename(p)) not in known]
 
 

@@ -6,6 +6,7 @@ The file grows as a fragmented MP4, so that it can be watched while it is made, 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -208,7 +209,7 @@ class _Encoded:
     def _moment(self, frame: Any) -> int:
         if frame.pts is None or frame.time_base is None:
             return self._last + max(1, round(90_000 / self._rate))
-        return round(frame.pts * frame.time_base * 90_000)
+        return round(float(frame.pts * frame.time_base) * 90_000)
 
 
 class _Heard:
@@ -299,7 +300,7 @@ def _graph(frame: Any, time_base: Any, size: tuple[int, int], turn: int) -> Any:
     steps.append(graph.add("scale", f"{flat[0]}:{flat[1]}:flags=bicubic:out_range=tv"))
     steps += [graph.add("transpose", way) for way in _TRANSPOSED.get(turn, ())]
     steps += [graph.add("format", "yuv420p"), graph.add("setsar", "1"), graph.add("buffersink")]
-    for one, following in zip(steps, steps[1:], strict=False):
+    for one, following in itertools.pairwise(steps):
         one.link_to(following)
     graph.configure()
     return graph

@@ -43,6 +43,7 @@ def test_the_lanes_are_those_of_the_design() -> None:
         "scan": ("heavy", 4, 70),
         "import": ("heavy", None, 10),
         "thumbnail": ("heavy", None, 10),
+        "play": ("heavy", 1, 120),
         "ml": ("heavy", 1, 35),
         "maintenance_long": ("long", 1, 480),
     }
