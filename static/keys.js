@@ -5,8 +5,10 @@ const Keys = (() => {
     { scope: "page", group: "Everywhere", keys: ["/"], name: "search", words: "Search" },
     { scope: "page", group: "Everywhere", keys: ["?"], name: "sheet", words: "This sheet" },
     { scope: "page", group: "Everywhere", keys: ["g t"], name: "go-gallery", words: "Go to the gallery" },
+    { scope: "page", group: "Everywhere", keys: ["g f"], name: "go-folders", words: "Go to the folders" },
     { scope: "page", group: "Everywhere", keys: ["g i"], name: "go-import", words: "Go to import" },
     { scope: "page", group: "Everywhere", keys: ["g h"], name: "go-history", words: "Go to history" },
+    { scope: "page", group: "Everywhere", keys: ["g x"], name: "go-trash", words: "Go to the trash" },
     { scope: "page", group: "Everywhere", keys: ["g a"], name: "go-activity", words: "Go to activity" },
     { scope: "page", group: "Everywhere", keys: ["g s"], name: "go-settings", words: "Go to settings" },
     { scope: "page", group: "Everywhere", keys: ["z"], name: "undo", words: "Undo the last bulk action" },
@@ -45,6 +47,8 @@ const Keys = (() => {
     { scope: "viewer", group: "Viewer", keys: ["o"], name: "original", words: "Open the original" },
   ];
   const SEQUENCE_MS = 1000;
+  // A key that is held down repeats; these would flip to and fro.
+  const ONCE = new Set(["sheet", "undo", "select", "tag", "favourite", "archive", "trash", "mute", "original", "panel", "rotate"]);
   const stack = [], bound = new Map();
   let led = "", ledAt = 0;
 
@@ -56,29 +60,35 @@ const Keys = (() => {
   };
   const enter = (scope) => { if (!stack.includes(scope)) stack.push(scope); };
   const leave = (scope) => { const at = stack.lastIndexOf(scope); if (at >= 0) stack.splice(at, 1); };
-  const off = () => document.cookie.includes("keys=off");
+  // Keys that write a character can be switched off (WCAG 2.1.4); arrows and Escape do what they always do.
+  const off = (event) => event.key.length === 1 && !event.ctrlKey && !event.metaKey && /(?:^|; )keys=off(?:;|$)/.test(document.cookie);
 
   const typed = (event) => {
     const target = event.target;
     if (!target.matches) return false;
+    if (target.matches("input[type=radio], [role=option], [role=slider]") && event.key.startsWith("Arrow")) return true;
     // Checkboxes do not take letters: keys must go on working after one was clicked.
     return target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
   };
   const spelled = (event) => {
     const shift = event.shiftKey && event.key.length > 1 ? "Shift+" : "";
-    return `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${shift}${event.key}`;
+    const key = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key;
+    return `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${shift}${key}`;
   };
   const run = (event, key) => {
     for (const scope of [...stack].reverse().concat(stack.includes("page") ? [] : ["page"])) {
       const row = TABLE.find((each) => each.scope === scope && each.keys.includes(key));
       const action = row && bound.get(scope)?.[row.name];
+      if (action && event.repeat && ONCE.has(row.name)) { event.preventDefault(); return true; }
       // An action that answers false did not want the key: the browser may have it.
       if (action && action(key, event) !== false) { event.preventDefault(); return true; }
     }
     return false;
   };
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.altKey || event.isComposing || off() || typed(event)) return;
+    if (event.defaultPrevented || event.altKey || event.isComposing || typed(event) || off(event)) return;
+    // An open menu closes first.
+    if (event.key === "Escape" && document.querySelector(":popover-open")) return;
     if (document.querySelector("dialog[open]") && !event.target.closest?.("dialog [data-keys]")) return;
     const key = spelled(event), now = performance.now();
     const sequence = led && now - ledAt < SEQUENCE_MS ? `${led} ${key}` : "";
@@ -87,5 +97,7 @@ const Keys = (() => {
     if (run(event, key)) return;
     if (TABLE.some((row) => row.keys.some((each) => each.startsWith(`${key} `)))) { led = key; ledAt = now; }
   });
-  return { TABLE, bind, enter, leave };
+
+  const isBound = (row) => Boolean(bound.get(row.scope)?.[row.name]);
+  return { TABLE, bind, enter, leave, isBound };
 })();

@@ -41,7 +41,9 @@
     new MutationObserver(() => {
       for (const toast of toasts.querySelectorAll("[data-fades]:not([data-timed])")) {
         toast.dataset.timed = "";
-        setTimeout(() => { if (!toast.matches(":focus-within")) toast.remove(); }, 8000);
+        // Whoever is reading it or about to press its button keeps it.
+        const fade = () => { if (toast.matches(":focus-within, :hover")) setTimeout(fade, 2000); else toast.remove(); };
+        setTimeout(fade, 8000);
       }
     }).observe(toasts, { childList: true });
   }

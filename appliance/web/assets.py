@@ -15,14 +15,16 @@ from appliance.core.paths import STATIC
 
 
 PREFIX = "/static/"
-SHELL_CSS = ("tokens.css", "base.css", "search.css", "plain.css")
-SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "search.js")
+SHELL_CSS = ("tokens.css", "base.css", "search.css", "plain.css", "sheet.css")
+SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "sheet.js", "search.js")
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
     "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js"),
     "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
+    "uploads.page.css": (*SHELL_CSS, "upload.css"),
+    "uploads.page.js": (*SHELL_JS, "upload.js"),
     "activity.page.css": (*SHELL_CSS, "activity.css"),
     "activity.page.js": SHELL_JS,
     "entry.page.css": (*SHELL_CSS, "entry.css"),
