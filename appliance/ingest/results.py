@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from appliance.core.errors import NotFound
+from appliance.media.reasons import Reason
 
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ class Result:
     asset_id: int | None
     asset_state: str | None
     pictured: bool
+
+    @property
+    def plain(self) -> str:
+        """What happened and what the person can do."""
+        known = {str(r): r for r in Reason}
+        return known[self.reason].plain if self.reason in known else ""
 
     @property
     def settled(self) -> bool:

@@ -222,6 +222,11 @@ async def cancel(sql: Connection[Any], sending: Sending) -> None:
         raise Conflict("This file has arrived already", "It can be put in the trash like any other.")
 
 
+async def is_abandoned(sql: Connection[Any], sending: Sending) -> bool:
+    """Whether it was given up in the meantime."""
+    return bool(await sql.fetchval("SELECT status = 'abandoned' FROM upload WHERE id = $1", sending.id))
+
+
 async def seal(uow: UnitOfWork, batch_id: int) -> None:
     """That is all: the session is over once its files are imported."""
     known = await uow.sql.fetchval(

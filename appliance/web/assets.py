@@ -19,8 +19,8 @@ SHELL_CSS = ("tokens.css", "base.css", "search.css", "plain.css", "sheet.css")
 SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "sheet.js", "search.js")
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
-    "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css"),
-    "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js"),
+    "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css", "upload.css"),
+    "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js", "upload.js"),
     "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
     "uploads.page.css": (*SHELL_CSS, "upload.css"),
@@ -30,7 +30,7 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "entry.page.css": (*SHELL_CSS, "entry.css"),
     "entry.page.js": ("shell.js",),
     "settings.page.css": (*SHELL_CSS, "settings.css"),
-    "settings.page.js": SHELL_JS,
+    "settings.page.js": (*SHELL_JS, "settings.js"),
     "plain.page.css": SHELL_CSS,
     "plain.page.js": SHELL_JS,
 }
