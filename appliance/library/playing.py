@@ -140,6 +140,11 @@ async def leave(uow: UnitOfWork, asset_id: int) -> None:
     )
 
 
+async def lost(uow: UnitOfWork, asset_id: int) -> None:
+    """The file is gone, deleted by hand or with the power: it is made again with the next wish."""
+    await uow.sql.execute("DELETE FROM rendition WHERE asset_id = $1 AND name = 'play'", asset_id)
+
+
 def part_name(claim: uuid.UUID) -> str:
     """The growing file: named by its fence, so that one who was declared dead never writes into another's."""
     return f"play.{claim.hex}.part"

@@ -170,8 +170,12 @@ class Sendable(msgspec.Struct, frozen=True):
     """What serving the pictures and the original of an asset needs; small enough to be remembered."""
 
     sha256: bytes
+    kind: str
     mime: str
     size: int
+    turn: int
+    visible: bool
+    """Whether the timeline shows it; viewers see nothing else."""
     pictures: dict[str, str]
     """State of each derived picture."""
 
@@ -179,14 +183,16 @@ class Sendable(msgspec.Struct, frozen=True):
 async def sendable(sql: Connection[Any], asset_id: int) -> Sendable | None:
     """Facts for serving, in one statement."""
     row = await sql.fetchrow(
-        """
-        SELECT a.sha256, a.mime, a.size,
+        f"""
+        SELECT a.sha256, a.kind, a.mime, a.size, a.turn, ({VISIBLE}) AS visible,
                (SELECT json_object_agg(r.name, r.status) FROM rendition r WHERE r.asset_id = a.id) AS pictures
         FROM asset a WHERE a.id = $1
         """,
         asset_id,
     )
-    return row and Sendable(row["sha256"], row["mime"], row["size"], _json(row["pictures"], {}))
+    if row is None:
+        return None
+    return Sendable(**{**row, "pictures": _json(row["pictures"], {})})
 
 
 async def rendition_status(sql: Connection[Any], asset_id: int, name: str) -> RenditionView | None:

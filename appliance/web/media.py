@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import stat
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 from litestar import Controller, Request, Response, get
 from litestar.response import Stream
 
-from appliance.core import clock, db, names, settings
-from appliance.core.errors import NotFound, Unavailable, VitrineError
-from appliance.library import files, queries, services
-from appliance.library.files import Original
+from appliance.core import clock, db, settings
+from appliance.core.errors import NotFound, Unavailable
+from appliance.library import files, ondemand, queries, services, shown
 from appliance.library.queries import Sendable
+from appliance.media.fullsize import mime_of
+from appliance.media.wire import FULL
+from appliance.web import words
 from appliance.web.guards import EVERYBODY
+from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send
 
 
 AnyRequest = Request[Any, Any, Any]
-T = TypeVar("T")
 PICTURES = frozenset({"grid-240", "grid-480", "preview"})
 FOREVER = "private, max-age=31536000, immutable"
 # Browsers show these; everything else is offered as a download, whatever its name says.
@@ -43,20 +40,10 @@ INLINE = frozenset(
         "video/quicktime",
     }
 )
-SANDBOX = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
-BLOCK = 256 * 1024
-STORAGE_SECONDS = 15.0
 PREVIEW_SECONDS = 10.0
-# No file is longer than 18 digits say, and Python refuses to read thousands of them.
-RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
-# Own threads: storage that hangs holds these, never the ones that everything else needs.
-_storage = ThreadPoolExecutor(max_workers=8, thread_name_prefix="originals")
-
-
-class Gone(VitrineError):
-    """The original is not the file that was recorded, so it is not shown as if it were."""
-
-    status = 410
+FULL_SECONDS = 45.0
+# An asset that was made private must not be shown to viewers for longer than this.
+BELIEVED_S = 2.0
 
 
 class Remembered:
@@ -64,20 +51,30 @@ class Remembered:
 
     def __init__(self, limit: int = 20_000) -> None:
         self._limit = limit
-        self._facts: OrderedDict[int, Sendable] = OrderedDict()
+        self._facts: OrderedDict[int, tuple[Sendable, float]] = OrderedDict()
 
-    async def of(self, asset_id: int, *, fresh: bool = False) -> Sendable:
-        """Facts of an asset, read when they are not known or no longer believed."""
-        known = None if fresh else self._facts.get(asset_id)
-        if known is not None:
+    async def of(self, asset_id: int, request: AnyRequest) -> Sendable:
+        """Facts of an asset for whoever asks; to viewers, what they may not see does not exist."""
+        admin = sees_everything(request)
+        known = self._facts.get(asset_id)
+        if known is None or not (admin or known[1] > clock.monotonic() - BELIEVED_S):
+            facts = await self.fresh(asset_id)
+        else:
             self._facts.move_to_end(asset_id)
-            return known
+            facts = known[0]
+        if not (admin or facts.visible):
+            raise NotFound("There is no such picture")
+        return facts
+
+    async def fresh(self, asset_id: int) -> Sendable:
+        """Facts as they are now."""
         async with db.unit_of_work() as uow:
             found = await queries.sendable(uow.sql, asset_id)
         if found is None:
             self.forget(asset_id)
             raise NotFound("There is no such picture")
-        self._facts[asset_id] = found
+        self._facts[asset_id] = (found, clock.monotonic())
+        self._facts.move_to_end(asset_id)
         if len(self._facts) > self._limit:
             self._facts.popitem(last=False)
         return found
@@ -85,6 +82,12 @@ class Remembered:
     def forget(self, asset_id: int) -> None:
         """Do not believe what was read before."""
         self._facts.pop(asset_id, None)
+
+
+def sees_everything(request: AnyRequest) -> bool:
+    """Whether whoever asks may see what the timeline does not show."""
+    person = request.scope.get("state", {}).get("person")
+    return person is not None and bool(person.admin)
 
 
 remembered = Remembered()
@@ -115,104 +118,25 @@ async def wait_for_preview(asset_id: int, *, seconds: float = PREVIEW_SECONDS) -
     return status
 
 
-class Span(NamedTuple):
-    """The part of a file that is sent."""
-
-    start: int
-    end: int
-    partial: bool
-
-
-def span(header: str | None, size: int) -> Span | None:
-    """Read a Range header; None when nothing of it can be served. Several ranges mean the whole file."""
-    if not header or "," in header:
-        return Span(0, size, partial=False)
-    found = RANGE.fullmatch(header.strip())
-    if found is None or not (found[1] or found[2]):
-        return Span(0, size, partial=False)
-    if not found[1]:
-        length = int(found[2])
-        return Span(max(0, size - length), size, partial=True) if length else None
-    start = int(found[1])
-    end = min(int(found[2]) + 1, size) if found[2] else size
-    return Span(start, end, partial=True) if start < end else None
-
-
-def open_recorded(original: Original) -> int:
-    """Open the file if it still is the one that was read; never through a link, never a pipe."""
-    try:
-        number = _open_without_links(original)
-    except FileNotFoundError:
-        raise Gone(
-            "The original file is not there",
-            "Nothing else is lost. Connect its disk or scan its folder again.",
-        ) from None
-    except OSError as error:
-        raise Gone(
-            "The original file cannot be read", f"{error.strerror}. The pictures made from it are kept."
-        ) from None
-    found = os.fstat(number)
-    if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (
-        original.size,
-        original.mtime_ns,
-    ):
-        os.close(number)
-        raise Gone(
-            "The original file has changed since it was read",
-            "Scan its folder again to see what is there now.",
-        )
-    return number
-
-
-def _open_without_links(original: Original) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    if original.stored:
-        return os.open(original.path, flags)
-    # A root's path was free of links when it was added: one that appeared since may lead anywhere.
-    *folders, name = original.path.strip(b"/").split(b"/")
-    at = os.open(b"/", os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for folder in folders:
-            inner = os.open(
-                folder, getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at
-            )
-            os.close(at)
-            at = inner
-        return os.open(name, flags, dir_fd=at)
-    finally:
-        os.close(at)
-
-
-async def on_storage(work: Callable[[], T]) -> T:
-    """Run something that touches a root; storage that does not answer is said, not waited for."""
-    loop = asyncio.get_running_loop()
-    try:
-        return await asyncio.wait_for(loop.run_in_executor(_storage, work), STORAGE_SECONDS)
-    except TimeoutError:
-        raise Unavailable(
-            "The storage does not answer", "The disk or network share of this file hangs."
-        ) from None
-
-
-async def _blocks(number: int, part: Span) -> AsyncIterator[bytes]:
-    at = part.start
-    try:
-        while at < part.end:
-            block = await on_storage(lambda at=at: os.pread(number, min(BLOCK, part.end - at), at))  # type: ignore[misc]
-            if not block:
-                return
-            at += len(block)
-            yield block
-    finally:
-        os.close(number)
-
-
-def disposition(name: bytes, *, inline: bool) -> str:
-    """Content-Disposition for any file name: a plain fallback and the real one."""
-    shown = names.display(name).replace("/", "_")
-    plain = "".join(c if (c.isascii() and c.isalnum()) or c in " ._-" else "_" for c in shown) or "file"
-    way = "inline" if inline else "attachment"
-    return f"{way}; filename=\"{plain}\"; filename*=UTF-8''{quote(shown, safe='')}"
+async def wait_for_full(asset_id: int) -> None:
+    """Have the full size of a picture made and wait for it; says why when there is none."""
+    end = clock.monotonic() + FULL_SECONDS
+    async with db.unit_of_work() as uow:
+        status = await ondemand.want_full(uow, asset_id)
+        await ondemand.used(uow.sql, asset_id, FULL)
+    while status in {"pending", "processing"} and clock.monotonic() < end:
+        await asyncio.sleep(0.1)
+        async with db.unit_of_work() as uow:
+            found = await queries.rendition_status(uow.sql, asset_id, FULL)
+        if found is not None and found.status == "failed":
+            raise Unavailable(words.why(found.reason), found.detail or "")
+        status = found.status if found else "none"
+    if status == "failed":
+        async with db.unit_of_work() as uow:
+            found = await queries.rendition_status(uow.sql, asset_id, FULL)
+        raise Unavailable(words.why(found.reason if found else None), (found and found.detail) or "")
+    if status != "complete":
+        raise Unavailable("This picture is still being made", "Try again in a moment.")
 
 
 class MediaController(Controller):
@@ -223,11 +147,11 @@ class MediaController(Controller):
     path = "/media"
 
     @get("/{asset_id:int}/{name:str}")
-    async def picture(self, asset_id: int, name: str, v: str = "") -> Response[Any]:
+    async def picture(self, request: AnyRequest, asset_id: int, name: str, v: str = "") -> Response[Any]:
         """A derived picture; a preview that is missing is made first."""
         if name not in PICTURES:
             raise NotFound("There is no such picture")
-        facts = await remembered.of(asset_id)
+        facts = await remembered.of(asset_id, request)
         if facts.pictures.get(name) != "complete":
             facts = await self._made(asset_id, name)
         path = settings.current().home.rendition(facts.sha256, name)
@@ -254,55 +178,57 @@ class MediaController(Controller):
     async def _made(self, asset_id: int, name: str) -> Sendable:
         if name == "preview":
             await wait_for_preview(asset_id)
-        facts = await remembered.of(asset_id, fresh=True)
+        facts = await remembered.fresh(asset_id)
         if facts.pictures.get(name) != "complete":
             raise NotFound("This picture has not been made yet", "It is on its way; try again in a moment.")
         return facts
+
+    @get("/{asset_id:int}/full")
+    async def full(self, request: AnyRequest, asset_id: int) -> Response[Any] | Stream:
+        """The picture in full size, in a form that browsers show; made when it is asked for."""
+        facts = await remembered.of(asset_id, request)
+        if shown.picture(facts.mime, facts.turn):
+            return await _original(request, asset_id, facts, download=False)
+        if facts.kind == "video":
+            raise NotFound("A video has no full size", "Open its original.")
+        await wait_for_full(asset_id)
+        path = settings.current().home.rendition(facts.sha256, FULL)
+        try:
+            number = await asyncio.to_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            async with db.unit_of_work() as uow:
+                await services.redraw(uow, asset_id, FULL)
+            raise Unavailable("This picture is being made again", "Try again in a moment.") from None
+        found = os.fstat(number)
+        headers = {
+            "ETag": f'"{facts.sha256.hex()[:24]}-{found.st_mtime_ns:x}"',
+            "Cache-Control": "private, no-cache",
+            "Content-Security-Policy": SANDBOX,
+        }
+        return send(request, number, found.st_size, mime_of(os.pread(number, 16, 0)), headers)
 
     @get("/{asset_id:int}/original")
     async def original(
         self, request: AnyRequest, asset_id: int, download: str = ""
     ) -> Response[Any] | Stream:
         """The file itself, in whole or in part."""
-        facts = await remembered.of(asset_id)
-        async with db.unit_of_work() as uow:
-            original = await files.original(uow.sql, settings.current().home, asset_id)
-        headers = self._headers(original, facts, download=bool(download))
-        if headers["ETag"] in request.headers.get("If-None-Match", ""):
-            return Response(b"", media_type="text/plain", status_code=304, headers=headers)
-        part = self._span(request, original.size, headers["ETag"])
-        if part is None:
-            return Response(
-                b"",
-                media_type="text/plain",
-                status_code=416,
-                headers={"Content-Range": f"bytes */{original.size}"},
-            )
-        number = await on_storage(lambda: open_recorded(original))
-        headers["Content-Length"] = str(part.end - part.start)
-        if part.partial:
-            headers["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{original.size}"
-        return Stream(
-            _blocks(number, part),
-            status_code=206 if part.partial else 200,
-            media_type=original.mime,
-            headers=headers,
-        )
+        facts = await remembered.of(asset_id, request)
+        return await _original(request, asset_id, facts, download=bool(download))
 
-    def _headers(self, original: Original, facts: Sendable, *, download: bool) -> dict[str, str]:
-        inline = original.mime in INLINE and not download
-        return {
-            "ETag": f'"{facts.sha256.hex()[:32]}"',
-            "Accept-Ranges": "bytes",
-            "Cache-Control": "private, max-age=3600",
-            "Content-Disposition": disposition(original.name, inline=inline),
-            "Content-Security-Policy": SANDBOX,
-        }
 
-    def _span(self, request: AnyRequest, size: int, mark: str) -> Span | None:
-        condition = request.headers.get("If-Range")
-        header = request.headers.get("Range") if condition in {None, mark} else None
-        return span(header, size)
+async def _original(
+    request: AnyRequest, asset_id: int, facts: Sendable, *, download: bool
+) -> Response[Any] | Stream:
+    async with db.unit_of_work() as uow:
+        original = await files.original(uow.sql, settings.current().home, asset_id)
+    headers = {
+        "ETag": f'"{facts.sha256.hex()[:32]}"',
+        "Cache-Control": "private, max-age=3600",
+        "Content-Disposition": disposition(original.name, inline=original.mime in INLINE and not download),
+        "Content-Security-Policy": SANDBOX,
+    }
+    number = await on_storage(lambda: open_recorded(original))
+    return send(request, number, original.size, original.mime, headers)
 
 
 HANDLERS = (MediaController,)
