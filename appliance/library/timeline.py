@@ -42,6 +42,8 @@ class Tile(msgspec.Struct, frozen=True):
     grid_height: int | None
     reason: str | None
     """Why there is no grid picture."""
+    value: datetime | int | None = None
+    """What the order that it was read in sorts by; None means the date."""
 
     @property
     def ground(self) -> int | None:
@@ -51,8 +53,24 @@ class Tile(msgspec.Struct, frozen=True):
 
     @property
     def position(self) -> Position:
-        """Its place in the order."""
-        return Position(self.effective_at, self.id)
+        """Its place in the order that it was read in."""
+        return Position(self.effective_at if self.value is None else self.value, self.id)
+
+    @property
+    def place(self) -> str:
+        """Its place as it stands in addresses."""
+        return self.position.text()
+
+
+TILES = """
+SELECT a.id, a.effective_at, a.kind, a.mime, a.width, a.height, a.duration_ms, a.frames, a.dominant,
+       a.rating, a.title, a.missing_since IS NOT NULL, r.status, coalesce(r.version, 1), r.width, r.height,
+       r.reason, hit.value
+FROM ({}) hit JOIN asset a ON a.id = hit.id
+LEFT JOIN rendition r ON r.asset_id = a.id AND r.name = 'grid-240'
+ORDER BY hit.value {way}, hit.id {way}
+"""
+"""SQL: the tiles of rows `(id, value)`."""
 
 
 NEWEST = Position(datetime.max, 2**63 - 1)  # noqa: DTZ901 - wall time

@@ -145,8 +145,7 @@ class _Parser:
         return Filter(name, token.value, value, token.start, token.end)
 
     def _order(self, token: Token, value: object, depth: int, minus: Token | None) -> None:
-        among = any(t.kind == "or" for t in self._tokens)
-        if depth or (among and not self._ends_search(token, minus)):
+        if depth or (self._alternatives() and not self._ends_search(token, minus)):
             self._refuse(
                 "The order belongs to the whole search", "Put sort: at the end, outside of groups.", token
             )
@@ -156,6 +155,15 @@ class _Parser:
         order, _, seed = value.text.partition(":")
         start = minus.start if minus else token.start
         self.sort = Sort(order, int(seed) if seed else None, minus is not None, start, token.end)
+
+    def _alternatives(self) -> bool:
+        # Whether the whole search is an "or"; those in groups do not matter.
+        depth = 0
+        for token in self._tokens:
+            depth += {"(": 1, ")": -1}.get(token.kind, 0)
+            if token.kind == "or" and not depth:
+                return True
+        return False
 
     def _ends_search(self, token: Token, minus: Token | None) -> bool:
         return token is self._tokens[-1] or (minus or token) is self._tokens[0]

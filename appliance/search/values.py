@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import MAXYEAR, date, datetime, timedelta
 from fractions import Fraction
+from typing import NamedTuple
 
 
 class BadValue(ValueError):
@@ -54,8 +55,17 @@ class Today:
 
 
 Value = Word | Range | Days | Ago | Today
-Reader = Callable[[str], tuple[Fraction, Fraction]]
-"""Reads one number as the half-open span of what rounds to it."""
+
+
+class Amount(NamedTuple):
+    """A number, and the half-open span of what would be written like it."""
+
+    value: Fraction
+    low: Fraction
+    high: Fraction
+
+
+Reader = Callable[[str], Amount]
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?(.*)", re.DOTALL)
 _DECIMAL = re.compile(r"(\d{1,15})(?:\.(\d{1,9}))?")
 _TIME = re.compile(r"(?:(\d{1,4}):)?(\d{1,6}):(\d{1,2})(?:\.(\d{1,3}))?")
@@ -70,53 +80,43 @@ def number_range(text: str, read: Reader) -> Range:
         low, _, high = text.partition("..")
         if not low and not high:
             raise BadValue
-        return _between(read(low)[0] if low else None, read(high) if high else None)
+        first, last = (read(low).value if low else None), (read(high).value if high else None)
+        if first is not None and last is not None and first > last:
+            raise BadValue
+        return Range(first, last)
     found = _COMPARED.fullmatch(text)
     sign, written = (found[1] or "=", found[2]) if found else ("", "")
-    low_end, high_end = read(written)
-    exact = low_end == high_end
+    amount = read(written)
     match sign:
-        case ">":
-            return Range(low=high_end, with_low=not exact)
-        case ">=":
-            return Range(low=low_end)
-        case "<":
-            return Range(high=low_end, with_high=False)
-        case "<=":
-            return Range(high=high_end, with_high=exact)
+        case ">" | ">=":
+            return Range(low=amount.value, with_low=sign == ">=")
+        case "<" | "<=":
+            return Range(high=amount.value, with_high=sign == "<=")
         case _:
-            return Range(low_end, high_end, with_high=exact)
+            return Range(amount.low, amount.high, with_high=amount.low == amount.high)
 
 
-def _between(low: Fraction | None, high: tuple[Fraction, Fraction] | None) -> Range:
-    if high is None:
-        return Range(low)
-    if low is not None and low > high[1]:
-        raise BadValue
-    return Range(low, high[1], with_high=high[0] == high[1])
-
-
-def whole(text: str) -> tuple[Fraction, Fraction]:
+def whole(text: str) -> Amount:
     """A whole number, exactly."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise BadValue
-    return Fraction(int(text)), Fraction(int(text))
+    return Amount(Fraction(int(text)), Fraction(int(text)), Fraction(int(text)))
 
 
-def decimal(text: str, factor: int = 1) -> tuple[Fraction, Fraction]:
+def decimal(text: str, factor: int = 1) -> Amount:
     """A number as precise as it was written: `4` is all from 3.5 up to 4.5."""
     found = _DECIMAL.fullmatch(text)
     if not found:
         raise BadValue
     half = Fraction(1, 2 * 10 ** len(found[2] or ""))
     value = Fraction(text)
-    return max(Fraction(0), (value - half)) * factor, (value + half) * factor
+    return Amount(value * factor, max(Fraction(0), (value - half)) * factor, (value + half) * factor)
 
 
 def with_unit(units: Mapping[str, int], plain: int) -> Reader:
     """Numbers with a unit; one without means `plain`, a factor that makes it exact when it is 1."""
 
-    def read(text: str) -> tuple[Fraction, Fraction]:
+    def read(text: str) -> Amount:
         digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
         unit = text[len(digits) :]
         if unit and unit not in units:
@@ -133,7 +133,7 @@ _seconds = with_unit(
 )
 
 
-def duration(text: str) -> tuple[Fraction, Fraction]:
+def duration(text: str) -> Amount:
     """Milliseconds: `10s`, `2m`, `1.5h`, `90`, `1:30`, `1:02:03`."""
     found = _TIME.fullmatch(text)
     if not found:
@@ -142,14 +142,14 @@ def duration(text: str) -> tuple[Fraction, Fraction]:
     return decimal(f"{seconds}.{found[4]}" if found[4] else str(seconds), SECOND)
 
 
-def ratio(text: str) -> tuple[Fraction, Fraction]:
+def ratio(text: str) -> Amount:
     """Width by height, `16:9` or `1.78`; within one part in a hundred, as pictures are rounded."""
     left, colon, right = text.replace("/", ":").partition(":")
-    (low, high), (below, above) = decimal(left), decimal(right) if colon else (Fraction(1, 2), Fraction(3, 2))
-    if not low or not below:
+    width, height = decimal(left).value, decimal(right).value if colon else Fraction(1)
+    if not width or not height:
         raise BadValue
-    value = (low + high) / (below + above)
-    return value * Fraction(99, 100), value * Fraction(101, 100)
+    value = width / height
+    return Amount(value, value * Fraction(99, 100), value * Fraction(101, 100))
 
 
 def days(text: str) -> Days | Ago | Today:

@@ -1,0 +1,157 @@
+"""How many a search finds, and in which months, at a cost that does not grow with the library."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from appliance.library.models import VISIBLE
+from appliance.search import statements
+from appliance.search.patience import patience, within
+from appliance.search.plan import Plan, size
+from appliance.search.predicates import Arguments
+from appliance.search.tree import Tag, conjuncts
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+EXACT_UP_TO = 10_000
+SAMPLE = 4000
+"""Assets in the random order that an estimate looks at: a tenth off at most in most cases."""
+COUNT_MS = 500
+MONTHS_MS = 250
+MONTHS_ROWS = 150_000
+"""More rows cannot be sorted into months within the limit, so it is not even tried."""
+_EVERYTHING = """
+SELECT (SELECT coalesce(sum(assets), 0) FROM month_count)::bigint
+     + (SELECT coalesce(sum(assets), 0) FROM month_delta)::bigint
+"""
+_ONE_TAG = """
+SELECT (SELECT uses FROM tag WHERE id = $1)
+     + (SELECT coalesce(sum(uses), 0) FROM tag_delta WHERE tag_id = $1)::bigint
+"""
+_MONTHS = """
+SELECT month, sum(assets)::bigint AS assets FROM (
+    SELECT month, assets FROM month_count UNION ALL SELECT month, assets FROM month_delta
+) m GROUP BY month HAVING sum(assets) > 0 ORDER BY month DESC
+"""
+_FOLD_MONTHS = """
+WITH gone AS (
+    DELETE FROM month_delta WHERE id IN (SELECT id FROM month_delta ORDER BY id LIMIT 50000)
+    RETURNING month, assets
+), sums AS (SELECT month, sum(assets) AS assets, count(*) AS n FROM gone GROUP BY month ORDER BY month),
+folded AS (
+    INSERT INTO month_count AS c (month, assets) SELECT month, assets FROM sums
+    ON CONFLICT (month) DO UPDATE SET assets = c.assets + excluded.assets
+) SELECT coalesce(sum(n), 0)::bigint FROM sums
+"""
+_FOLDING = 0x5654524E0012
+
+
+class Total(msgspec.Struct, frozen=True):
+    """How many there are; above a limit perhaps only about so many."""
+
+    count: int
+    exact: bool
+
+
+async def count(sql: Connection[Any], plan: Plan) -> Total:
+    """How many the search finds: exact while that is cheap, else estimated from a sample."""
+    if plan.nothing:
+        return Total(0, exact=True)
+    if (known := await _known(sql, plan)) is not None:
+        return Total(known, exact=True)
+    bind = Arguments()
+    some = f"SELECT count(*) FROM (SELECT FROM {statements.matching(plan, bind)} LIMIT {EXACT_UP_TO + 1}) n"
+    async with patience(sql):
+        rows = await within(sql, COUNT_MS, some, *bind.values)
+        if rows is not None and rows[0][0] <= EXACT_UP_TO:
+            return Total(rows[0][0], exact=True)
+        return Total(await _estimated(sql, plan, at_least=rows[0][0] if rows else 0), exact=False)
+
+
+async def count_exact(sql: Connection[Any], plan: Plan) -> int:
+    """How many the search finds, however long that takes within the patience of a search."""
+    if plan.nothing:
+        return 0
+    if (known := await _known(sql, plan)) is not None:
+        return known
+    bind = Arguments()
+    async with patience(sql):
+        found: int = await sql.fetchval(
+            f"SELECT count(*) FROM {statements.matching(plan, bind)}", *bind.values
+        )
+    return found
+
+
+async def _known(sql: Connection[Any], plan: Plan) -> int | None:
+    # What is counted anyway: the timeline, and each tag on it.
+    if plan.worlds != (VISIBLE,):
+        return None
+    if plan.everything:
+        return max(0, int(await sql.fetchval(_EVERYTHING)))
+    needed = conjuncts(plan.query.node)
+    if len(needed) == 1 and isinstance(needed[0], Tag) and len(ids := plan.found.ids(needed[0])) == 1:
+        return max(0, int(await sql.fetchval(_ONE_TAG, ids[0]) or 0))
+    return None
+
+
+async def _estimated(sql: Connection[Any], plan: Plan, *, at_least: int) -> int:
+    bind = Arguments()
+    holds = statements.holds(plan, bind)
+    row = await sql.fetchrow(
+        f"SELECT count(*) FILTER (WHERE {holds}) AS hits, count(*) AS seen, ({_EVERYTHING}) AS library"
+        f" FROM (SELECT * FROM asset WHERE {VISIBLE} ORDER BY shuffle, id LIMIT {SAMPLE}) a",
+        *bind.values,
+    )
+    assert row is not None  # noqa: S101 - an aggregate answers one row
+    share = row["hits"] / row["seen"] if row["seen"] else 0.0
+    return max(at_least, _rounded(share * max(0, int(row["library"]))))
+
+
+def _rounded(number: float) -> int:
+    # Two figures: more would claim what a sample cannot know.
+    digits = max(0, len(str(int(number))) - 2)
+    unit = int(10**digits)
+    return round(number / unit) * unit
+
+
+async def months(sql: Connection[Any], plan: Plan) -> list[tuple[date, int]] | None:
+    """The months that hold something with how much, newest first; None where that would take too long."""
+    if plan.nothing:
+        return []
+    if plan.everything and plan.worlds == (VISIBLE,):
+        return [(r["month"], r["assets"]) for r in await sql.fetch(_MONTHS)]
+    if _rows(plan) > MONTHS_ROWS:
+        return None
+    bind = Arguments()
+    when = "t.effective_at" if plan.walked else "a.effective_at"
+    by_month = (
+        f"SELECT date_trunc('month', {when})::date, count(*) FROM {statements.matching(plan, bind)}"
+        " GROUP BY 1 ORDER BY 1 DESC"
+    )
+    async with patience(sql):
+        rows = await within(sql, MONTHS_MS, by_month, *bind.values)
+    return None if rows is None else [(r[0], r[1]) for r in rows]
+
+
+def _rows(plan: Plan) -> float:
+    # About how many rows are read to see all that the search finds.
+    if plan.walked:
+        return plan.found.uses(plan.walked[0])
+    if plan.gathered is not None:
+        return size(plan.gathered, plan.found)
+    return plan.found.library
+
+
+async def fold(sql: Connection[Any]) -> int:
+    """Add waiting deltas to the counts of months; the answer is how many were folded."""
+    # One at a time: two would wait for each other's months.
+    if not await sql.fetchval("SELECT pg_try_advisory_xact_lock($1)", _FOLDING):
+        return 0
+    folded: int = await sql.fetchval(_FOLD_MONTHS)
+    return folded
