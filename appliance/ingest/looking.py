@@ -38,6 +38,12 @@ class Inside(msgspec.Struct, frozen=True):
     cause: str
 
     @property
+    def entries(self) -> list[tuple[bytes, str]]:
+        """Each subfolder by its name, with its path spelled so that a link can carry any bytes."""
+        above = self.path.rstrip(b"/")
+        return [(name, (above + b"/" + name).hex()) for name in self.folders]
+
+    @property
     def parent(self) -> bytes | None:
         """The folder above, None at the top."""
         return None if self.path == b"/" else os.path.dirname(self.path)

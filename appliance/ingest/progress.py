@@ -29,6 +29,7 @@ class Batch(msgspec.Struct, frozen=True):
     under: bytes
     mode: str
     cause: str
+    title: str | None
     status: str
     active: bool
     interactive: bool
@@ -49,7 +50,7 @@ class Batch(msgspec.Struct, frozen=True):
         """What people call it."""
         whole = names.display(self.root.rpartition(b"/")[2] or self.root)
         part = f" / {names.display(self.under)}" if self.under else ""
-        what = "Upload" if self.purpose == "uploads" else whole + part
+        what = self.title or ("Upload" if self.purpose == "uploads" else whole + part)
         return f"{what}, tried again" if self.cause == Cause.RETRY else what
 
     @property
@@ -94,8 +95,8 @@ class Batch(msgspec.Struct, frozen=True):
 
 _VIEW = f"""
 SELECT import_batch.id, root_id, r.path, r.purpose, r.status, r.reason, under, import_batch.mode, cause,
-       import_batch.status, {ACTIVE}, interactive, error, queued_at, walked_at, finished_at, files, imported,
-       duplicate, unchanged, failed, skipped,
+       title, import_batch.status, {ACTIVE}, interactive, error, queued_at, walked_at, finished_at, files,
+       imported, duplicate, unchanged, failed, skipped,
        CASE WHEN import_batch.status IN ('walking', 'importing') THEN
            (SELECT count(*) FROM import_task t WHERE t.batch_id = import_batch.id AND t.status = 'processing')
        ELSE 0 END

@@ -19,14 +19,18 @@ SHELL_CSS = ("tokens.css", "base.css", "search.css", "plain.css", "sheet.css")
 SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "sheet.js", "search.js")
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
-    "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css", "upload.css"),
+    "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css", "selection.css", "upload.css"),
     "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js", "upload.js"),
     "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
     "uploads.page.css": (*SHELL_CSS, "upload.css"),
     "uploads.page.js": (*SHELL_JS, "upload.js"),
+    "history.page.css": (*SHELL_CSS, "selection.css", "history.css"),
+    "history.page.js": (*SHELL_JS, "operations.js"),
     "activity.page.css": (*SHELL_CSS, "activity.css"),
     "activity.page.js": SHELL_JS,
+    "import.page.css": (*SHELL_CSS, "import.css", "upload.css"),
+    "import.page.js": (*SHELL_JS, "import.js", "upload.js"),
     "entry.page.css": (*SHELL_CSS, "entry.css"),
     "entry.page.js": ("shell.js",),
     "settings.page.css": (*SHELL_CSS, "settings.css"),

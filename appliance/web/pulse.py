@@ -10,21 +10,23 @@ import msgspec
 
 from appliance.core import settings
 from appliance.core.settings import Settings
+from appliance.ingest.services import ACTIVE
 
 
 if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-_SQL = """
+_SQL = f"""
 SELECT coalesce(b.batches, 0)::int AS batches, coalesce(b.files, 0)::bigint AS files,
        coalesce(b.ended, 0)::bigint AS ended, coalesce(b.walking, false) AS walking,
        (SELECT count(*) FROM root WHERE status = 'unavailable')::int AS unavailable,
-       EXISTS (SELECT 1 FROM root_entry WHERE outcome = 'failed' AND NOT ignored) AS failed
+       EXISTS (SELECT 1 FROM root_entry WHERE outcome = 'failed' AND NOT ignored) AS failed,
+       EXISTS (SELECT 1 FROM lane_state WHERE lane = 'import' AND paused_at IS NOT NULL) AS paused
 FROM (
     SELECT count(*) AS batches, sum(files) AS files, bool_or(walked_at IS NULL) AS walking,
            sum(imported + duplicate + unchanged + failed + skipped) AS ended
-    FROM import_batch WHERE status IN ('pending', 'walking', 'importing')
+    FROM import_batch WHERE {ACTIVE}
 ) b
 """
 
@@ -95,7 +97,7 @@ async def pulse(sql: Connection[Any]) -> Pulse:
 def _importing(row: Any, found: House) -> str:
     if not row["batches"]:
         return ""
-    if found.imports_paused_reason:
+    if found.imports_paused_reason or row["paused"]:
         return "Import paused"
     if row["walking"] or not row["files"]:
         return f"Importing, {row['files']:,} found" if row["files"] else "Looking for files"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from appliance.core import clock, settings
+from appliance.media.reasons import Reason
 
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -182,3 +183,11 @@ SHORT_REASONS = {
 def why(reason: str | None) -> str:
     """A class of failure as a short plain name."""
     return SHORT_REASONS.get(reason or "", "No picture could be made")
+
+
+def advice(reason: str) -> str:
+    """What a class of failure means and what to do, in one sentence."""
+    try:
+        return Reason(reason).plain
+    except ValueError:
+        return "Look into the log for what happened."
