@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-__all__ = ["act", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
+__all__ = ["act", "also", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
 
 AT_ONCE = 500
 """So many are done inside the request; a person does not wait for more."""
@@ -55,6 +55,16 @@ async def wish(uow: UnitOfWork, kind: Kind, form: Mapping[str, str]) -> dict[str
     if kind in TAGGING:
         read |= await named_tags(uow, form.get("tags", ""), make=kind is Kind.TAG)
     return read
+
+
+async def also(
+    uow: UnitOfWork, first: int, kind: Kind, arguments: Mapping[str, Any], *, person: int | None
+) -> Asked:
+    """Do something else to exactly the assets of an action, whatever its search finds by now."""
+    operation_id = await write(uow.sql, kind, arguments, person)
+    same = "SELECT asset_id AS id FROM operation_item WHERE operation_id = $1"
+    total = await materialise(uow.sql, operation_id, same, [first])
+    return await settle(uow, operation_id, total)
 
 
 async def act(

@@ -20,7 +20,15 @@ SHELL_JS = ("vendor/htmx.min.js", "shell.js", "keys.js", "sheet.js", "search.js"
 # One style sheet and one script for each screen: the first page costs two requests, not ten.
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "gallery.page.css": (*SHELL_CSS, "dominant.css", "gallery.css", "selection.css", "upload.css"),
-    "gallery.page.js": (*SHELL_JS, "wall.js", "gallery.js", "upload.js"),
+    "gallery.page.js": (
+        *SHELL_JS,
+        "wall.js",
+        "gallery.js",
+        "operations.js",
+        "selection.js",
+        "picking.js",
+        "upload.js",
+    ),
     "asset.page.css": (*SHELL_CSS, "asset.css"),
     "asset.page.js": (*SHELL_JS, "asset.js"),
     "uploads.page.css": (*SHELL_CSS, "upload.css"),

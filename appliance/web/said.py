@@ -1,0 +1,119 @@
+"""Bulk actions in words: what was done, what is being done, and what was met on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from appliance.operations.history import OperationView
+from appliance.operations.kinds import Kind
+from appliance.web import words
+
+
+DONE = {
+    Kind.TAG: "Tagged {n}",
+    Kind.UNTAG: "Took tags off {n}",
+    Kind.RATE: "Rated {n}",
+    Kind.FAVOURITE: "Made {n} favourite",
+    Kind.UNFAVOURITE: "Took {n} out of the favourites",
+    Kind.ARCHIVE: "Archived {n}",
+    Kind.KEEP: "Kept {n}",
+    Kind.TRASH: "Moved {n} to the trash",
+    Kind.RESTORE: "Restored {n}",
+    Kind.PRIVATE: "Made {n} private",
+    Kind.PUBLIC: "Made {n} visible",
+    Kind.DATE: "Changed the date of {n}",
+    Kind.PURGE: "Deleted {n} for good",
+    Kind.UNDO: "Undone for {n}",
+}
+DOING = {
+    Kind.TAG: "Tagging {n}",
+    Kind.UNTAG: "Taking tags off {n}",
+    Kind.RATE: "Rating {n}",
+    Kind.FAVOURITE: "Making {n} favourite",
+    Kind.UNFAVOURITE: "Taking {n} out of the favourites",
+    Kind.ARCHIVE: "Archiving {n}",
+    Kind.KEEP: "Keeping {n}",
+    Kind.TRASH: "Moving {n} to the trash",
+    Kind.RESTORE: "Restoring {n}",
+    Kind.PRIVATE: "Making {n} private",
+    Kind.PUBLIC: "Making {n} visible",
+    Kind.DATE: "Changing the date of {n}",
+    Kind.PURGE: "Deleting {n} for good",
+    Kind.UNDO: "Undoing for {n}",
+}
+NAMES = {
+    Kind.TAG: "Tag",
+    Kind.UNTAG: "Take tags off",
+    Kind.RATE: "Rate",
+    Kind.FAVOURITE: "Favourite",
+    Kind.UNFAVOURITE: "No favourite",
+    Kind.ARCHIVE: "Archive",
+    Kind.KEEP: "Keep",
+    Kind.TRASH: "Move to trash",
+    Kind.RESTORE: "Restore",
+    Kind.PRIVATE: "Make private",
+    Kind.PUBLIC: "Make visible",
+    Kind.DATE: "Change date",
+    Kind.PURGE: "Delete for good",
+    Kind.UNDO: "Undo",
+}
+NOTES = {
+    "changed_since": "{n} changed since and stay as they are",
+    "not_in_trash": "{n} not in the trash any more",
+    "already_gone": "{n} files were gone already",
+}
+HEALTH = {
+    "pending": ("off", "Waits"),
+    "running": ("run", "Running"),
+    "done": ("ok", "Done"),
+    "error": ("bad", "Failed"),
+    "cancelled": ("off", "Stopped"),
+}
+
+
+def now(operation: OperationView) -> str:
+    """What is being done, or was."""
+    if operation.live:
+        return DOING[operation.kind].format(n=words.number(operation.total))
+    if operation.status == "error":
+        return f"{NAMES[operation.kind]}: failed after {words.number(operation.changed)}"
+    if not operation.changed:
+        return "Nothing changed" if operation.total > 1 else "Nothing to change: it is so already"
+    return DONE[operation.kind].format(n=words.number(operation.changed))
+
+
+def besides(operation: OperationView) -> list[str]:
+    """What else is worth a word: those that were so already, gone, or changed since."""
+    found = [NOTES[k].format(n=words.number(v)) for k, v in operation.notes.items() if k in NOTES and v]
+    same = operation.done - operation.changed - _explained(operation.notes)
+    if operation.changed and same > 0 and operation.kind is not Kind.UNDO:
+        found.append(f"{words.number(same)} {'was' if same == 1 else 'were'} so already")
+    if operation.notes.get("freed_bytes"):
+        found.append(f"{words.size(operation.notes['freed_bytes'])} freed")
+    return found
+
+
+def _explained(notes: dict[str, int]) -> int:
+    return notes.get("changed_since", 0) + notes.get("not_in_trash", 0)
+
+
+def what(operation: OperationView) -> str:
+    """The action and what it was about, for a table: `Rate 4`, `Tag anna, sea`."""
+    name = NAMES[operation.kind]
+    return f"{name}: {about}" if (about := _about(operation)) else name
+
+
+def _about(operation: OperationView) -> str:
+    given: dict[str, Any] = operation.arguments
+    if operation.undone:
+        return NAMES[operation.undone].lower()
+    if "names" in given:
+        return ", ".join(given["names"])
+    if "rating" in given:
+        return words.count(given["rating"], "star") if given["rating"] else "none"
+    if "to" in given:
+        return f"to {given['to'].replace('T', ', ')[:17]}"
+    if "shift" in given:
+        sign = "−" if given["shift"] < 0 else "+"  # noqa: RUF001 - the real minus sign
+        return f"{sign}{words.duration(abs(given['shift']))}"
+    return "after 30 days in the trash" if "before" in given else ""

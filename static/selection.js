@@ -1,0 +1,215 @@
+// What is selected: a query, ranges, single pictures and exceptions; the server counts and acts on it.
+const Picks = (() => {
+  const wall = document.getElementById("wall"), bar = document.getElementById("selbar");
+  if (!wall || !bar || !Operations) return null;
+  const KEY = "selection", { post } = Operations;
+  const query = () => new URLSearchParams(location.search).get("q") ?? "";
+  const fresh = () => ({ q: query(), all: false, ranges: [], ids: [], without: [], anchor: null, count: 0 });
+
+  const load = () => {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(KEY));
+      // Ranges have no meaning in another search; what is kept belongs to this one only.
+      return kept && kept.q === query() ? { ...fresh(), ...kept } : fresh();
+    } catch { return fresh(); }
+  };
+  let state = load(), counting = null, turn = 0;
+
+  // ---- membership: a place is a value and an id, and lies in a range whichever way that was drawn
+  const idOf = (tile) => Number(tile.querySelector("a").id.slice(1));
+  const placeOf = (tile) => tile.dataset.place;
+  const split = (place) => {
+    const at = place.lastIndexOf("_"), value = place.slice(0, at);
+    return [value.includes("T") ? value : Number(value), Number(place.slice(at + 1))];
+  };
+  const compare = (a, b) => {
+    const [x, m] = split(a), [y, n] = split(b);
+    return x < y ? -1 : x > y ? 1 : m - n;
+  };
+  const within = (place, [from, to]) => {
+    const a = compare(place, from), b = compare(place, to);
+    return a === 0 || b === 0 || (a < 0) !== (b < 0);
+  };
+  const has = (id, place) => !state.without.includes(id)
+    && (state.all || state.ids.includes(id) || state.ranges.some((range) => within(place, range)));
+  const some = () => state.all || state.ranges.length > 0 || state.ids.length > 0;
+
+  // ---- showing it
+  const number = new Intl.NumberFormat("en");
+  const mark = () => {
+    for (const tile of wall.querySelectorAll(".tile")) {
+      const box = tile.querySelector(".pick input");
+      if (box) box.checked = some() && has(idOf(tile), placeOf(tile));
+    }
+  };
+  const say = (count) => {
+    const label = document.getElementById("selected");
+    label.dataset.count = count ?? "";
+    label.textContent = count === null ? "Counting" : `${number.format(count)} selected`;
+  };
+  const begins = /(?:^|\s)is:(trashed|archived)(?=\s|$)/;
+  const view = () => ({ trashed: "trash", archived: "archive" })[begins.exec(query())?.[1]] ?? "wall";
+  const draw = () => {
+    const on = some() && state.count !== 0;
+    bar.hidden = !on;
+    document.body.classList.toggle("selecting", on);
+    for (const part of bar.querySelectorAll("[data-in]")) part.hidden = !part.dataset.in.split(" ").includes(view());
+    bar.querySelector('[data-act="all"]').hidden = state.all && state.without.length === 0;
+    mark();
+  };
+  const payload = (chosen = state) => JSON.stringify({ q: chosen.q, all: chosen.all, ranges: chosen.ranges, ids: chosen.ids, without: chosen.without });
+  const ask = async (chosen) => {
+    const answer = await post("/selection/count", { selection: payload(chosen) });
+    return answer.ok ? Number(/data-count="(\d+)"/.exec(answer.text)[1]) : null;
+  };
+
+  let everything = null;
+  const offer = async () => {
+    const link = bar.querySelector('[data-act="all"]');
+    if (everything === query()) return;
+    everything = query();
+    const count = await ask({ ...fresh(), all: true });
+    if (count !== null) link.textContent = `Select all ${number.format(count)}`;
+  };
+  const changed = () => {
+    const mine = ++turn;
+    if (!some()) state = { ...fresh(), anchor: state.anchor };
+    const plain = !state.all && state.ranges.length === 0;
+    state.count = plain ? state.ids.filter((id) => !state.without.includes(id)).length : null;
+    say(state.count);
+    draw();
+    counting = plain ? Promise.resolve(state.count) : ask(state).then((count) => {
+      if (mine !== turn) return counting;
+      state.count = count;
+      if (count !== null) { say(count); draw(); keep(); }
+      return count;
+    });
+    keep();
+    if (some()) offer();
+  };
+  const keep = () => { sessionStorage.setItem(KEY, JSON.stringify(state)); };
+
+  // ---- changing it
+  const set = (id, place, on) => {
+    const covered = state.all || state.ranges.some((range) => within(place, range));
+    state.ids = state.ids.filter((each) => each !== id);
+    state.without = state.without.filter((each) => each !== id);
+    if (on && !covered) state.ids.push(id);
+    if (!on && covered) state.without.push(id);
+    state.anchor = { id, place };
+    changed();
+  };
+  const toggle = (id, place) => set(id, place, !has(id, place));
+  const flip = (tile) => toggle(idOf(tile), placeOf(tile));
+  // One anchor draws one range: going on with Shift moves its end instead of adding another.
+  const reach = (tile) => {
+    const place = placeOf(tile), anchor = state.anchor;
+    if (!anchor) { flip(tile); return; }
+    if (anchor.drawn) state.ranges.pop();
+    else state.ids = state.ids.filter((id) => id !== anchor.id);
+    state.without = state.without.filter((id) => id !== anchor.id && id !== idOf(tile));
+    state.ranges.push([anchor.place, place]);
+    state.anchor = { ...anchor, drawn: true };
+    changed();
+  };
+  const all = () => { state = { ...fresh(), all: true }; changed(); };
+  const clear = () => { state = fresh(); changed(); };
+
+  // ---- acting: on what is selected, or else on the picture that has the focus
+  const focused = () => document.activeElement?.closest?.("#wall .tile") ?? null;
+  const target = async () => {
+    if (some()) return { chosen: state, count: await counting };
+    const tile = focused();
+    return tile && { chosen: { ...fresh(), ids: [idOf(tile)] }, count: 1 };
+  };
+  const perform = async (url, fields) => {
+    const aim = await target();
+    if (!aim || aim.count === null) return false;
+    const answer = await post(url, { selection: payload(aim.chosen), expect: aim.count, ...fields });
+    // Something changed while one looked: the right number stands there for the next try.
+    if (answer.status === 409) changed();
+    return answer.ok;
+  };
+  const act = (kind, fields = {}) => perform("/operations", { kind, ...fields });
+
+  // ---- dialogs
+  const fill = async (dialog, url) => {
+    const aim = await target();
+    if (!aim) return;
+    const answer = await post(url, { selection: payload(aim.chosen) });
+    if (!answer.ok) return;
+    const body = dialog.querySelector("[data-body]");
+    body.innerHTML = answer.text;
+    for (const box of body.querySelectorAll('[data-was="some"]')) box.indeterminate = true;
+    dialog.showModal();
+    body.querySelector("[autofocus]")?.focus();
+  };
+  const tags = () => { fill(document.getElementById("sel-tags"), "/selection/tags"); };
+  const purge = () => { fill(document.getElementById("sel-purge"), "/selection/purge"); };
+  const date = async () => {
+    const aim = await target(), dialog = document.getElementById("sel-date");
+    if (!aim) return;
+    dialog.querySelector("form").reset();
+    dialog.querySelector("[data-selected]").textContent = aim.count === 1 ? "one picture" : `${number.format(aim.count)} pictures`;
+    dialog.showModal();
+  };
+  const halves = (form) => {
+    const on = [...form.querySelectorAll("[name=on]")].filter((box) => box.type !== "checkbox" || box.checked).map((box) => box.value);
+    const off = [];
+    for (const box of form.querySelectorAll("[data-tag]")) {
+      if (box.indeterminate || box.checked === (box.dataset.was === "all")) continue;
+      (box.checked ? on : off).push(`#${box.dataset.tag}`);
+    }
+    // Ticked and unticked again: it was on some, and now shall be on none.
+    for (const box of form.querySelectorAll('[data-was="some"]')) if (!box.indeterminate && !box.checked) off.push(`#${box.dataset.tag}`);
+    return { on: on.join(";"), off: off.join(";") };
+  };
+  const submit = async (form) => {
+    const dialog = form.closest("dialog"), kind = form.dataset.operation;
+    const button = form.querySelector("[type=submit]");
+    button.setAttribute("aria-busy", "true");
+    const fields = kind === "tags" ? halves(form) : Object.fromEntries(new FormData(form));
+    if (form.dataset.expect) fields.expect = form.dataset.expect;
+    const done = kind === "tags" ? await perform("/operations/tags", fields) : await act(kind, fields);
+    button.removeAttribute("aria-busy");
+    if (done) dialog.close();
+  };
+  const typing = async (field) => {
+    const list = document.getElementById("tag-known");
+    const answer = await fetch(`/selection/names?text=${encodeURIComponent(field.value)}`, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
+    if (answer.ok && list.isConnected) list.innerHTML = await answer.text();
+  };
+  const empty = () => { all(); purge(); };
+
+  const acts = { clear, all, tag: tags, purge, date, empty, rate: (button) => act("rate", { rating: button.dataset.rating }) };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-act]");
+    if (button) {
+      button.closest("[popover]")?.hidePopover();
+      const known = acts[button.dataset.act];
+      if (known) known(button); else act(button.dataset.act);
+    }
+    event.target.closest?.("[data-close]")?.closest("dialog").close();
+  });
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-operation]")) return;
+    event.preventDefault();
+    submit(event.target);
+  });
+  let typed = 0;
+  document.addEventListener("input", (event) => {
+    if (event.target.id !== "tag-names") return;
+    clearTimeout(typed);
+    typed = setTimeout(typing, 120, event.target);
+  });
+
+  document.body.addEventListener("operation:done", ({ detail }) => {
+    if (detail.moves) clear();
+    else if (some()) changed();
+  });
+  for (const name of ["wall:changed", "htmx:after:swap"]) document.body.addEventListener(name, mark);
+  addEventListener("pageshow", (event) => { if (event.persisted) { state = load(); changed(); } });
+  if (some()) changed(); else draw();
+
+  return { has, toggle, flip, reach, clear, all, act, tags, purge, date, some, view, focused, begun: () => state.anchor !== null };
+})();
