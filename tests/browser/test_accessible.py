@@ -1,0 +1,106 @@
+"""axe-core looks at every page, in both themes and both widths, and finds nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from appliance.accounts import services
+from appliance.accounts.models import Role
+from appliance.core.db import Database
+from tests.browser.conftest import PASSWORD, Site, set_up, visit
+from tests.seed import seed
+
+
+VENDOR = Path(__file__).parent / "vendor"
+AXE = (VENDOR / "axe.min.js").read_text("utf-8")
+PAGES = (
+    "/",
+    "/?q=nothing-has-this-tag",
+    "/?q=rating%3Ax",
+    "/folders",
+    "/asset/1",
+    "/asset/1?pane=files",
+    "/import",
+    "/history",
+    "/admin/activity",
+    "/settings",
+    "/settings/sessions",
+    "/settings/appearance",
+    "/settings/keyboard",
+    "/settings/people",
+    "/settings/people/2",
+    "/settings/people/2/remove",
+    "/settings/log",
+    "/settings/about",
+    "/more",
+    "/nowhere",
+)
+SIZES = {"1440": (1440, 900), "390": (390, 844)}
+# The thin bars of the scrubber are smaller than a finger; the month menu holds the same links at full size.
+ALLOWED = {"target-size": re.compile(r"\.scrub|\.m\b")}
+
+
+def test_axe_is_the_recorded_one() -> None:
+    sha = hashlib.sha256((VENDOR / "axe.min.js").read_bytes()).hexdigest()
+    assert sha in (VENDOR / "VENDORED.md").read_text("utf-8")
+
+
+async def violations(page: Page, *, colours: bool = False) -> list[str]:
+    """What axe finds; `colours` alone are what a theme can change."""
+    # Evaluated from outside: a script element would be blocked by the policy, as it must be.
+    await page.evaluate(AXE)
+    only = ", runOnly: ['color-contrast']" if colours else ""
+    found: Any = await page.evaluate(f"axe.run(document, {{ resultTypes: ['violations']{only} }})")
+    return [
+        f"{problem['id']} {node['target']} {node['html'][:120]} {node['failureSummary'][:300]}"
+        for problem in found["violations"]
+        for node in problem["nodes"]
+        if not (problem["id"] in ALLOWED and ALLOWED[problem["id"]].search(str(node["target"])))
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_no_page_has_a_barrier(
+    browser: Browser, site: Site, db: Database, size: str, theme: Any
+) -> None:
+    await seed(db, site.settings.home, 150, stored=150)
+    width, height = SIZES[size]
+    dark = theme == "dark"
+    made = await visit(browser, site, viewport={"width": width, "height": height}, color_scheme=theme)
+    await set_up(made, db)
+    async with db.unit_of_work() as uow:
+        await services.add_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+    found: dict[str, list[str]] = {}
+    for path in PAGES:
+        await made.page.goto(site.url + path)
+        await made.page.wait_for_timeout(150)
+        found[path] = await violations(made.page, colours=dark)
+    await made.page.goto(f"{site.url}/")
+    await made.page.keyboard.press("?")
+    found["the sheet of keys"] = await violations(made.page, colours=dark)
+    await made.page.keyboard.press("Escape")
+    await made.page.click("button[aria-label='Account and theme']")
+    found["the menu"] = await violations(made.page, colours=dark)
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_doors_have_no_barrier(browser: Browser, site: Site, db: Database, theme: Any) -> None:
+    made = await visit(browser, site, color_scheme=theme)
+    await made.page.goto(f"{site.url}/login")
+    assert await violations(made.page) == []
+    await set_up(made, db)
+    await made.context.clear_cookies()
+    await made.page.goto(f"{site.url}/login")
+    await made.page.fill("#name", "anna")
+    await made.page.fill("#password", "wrong")
+    await made.page.click("button[type=submit]")
+    await made.until("document.querySelector('#problem') !== null")
+    assert await violations(made.page) == []
