@@ -116,7 +116,8 @@ async def last_undoable(sql: Connection[Any], person: int | None) -> int | None:
     """The newest action of a person that can still be undone: what one key takes back."""
     found: int | None = await sql.fetchval(
         "SELECT o.id FROM operation o WHERE o.user_id = $1 AND o.changed > 0 AND"
-        " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval AND NOT EXISTS (SELECT 1 FROM operation b"
+        " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval"
+        " AND NOT EXISTS (SELECT 1 FROM operation b"
         "     WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))"
         " ORDER BY o.id DESC LIMIT 1",
         person,

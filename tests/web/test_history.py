@@ -1,0 +1,99 @@
+"""The history page: who did what to how many, how it stands, and the way back."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from appliance.core.db import Database
+from appliance.core.settings import Settings
+from tests.operations.conftest import Library
+from tests.web.conftest import PARTIAL, statements
+
+
+@pytest.fixture
+def library(db: Database, settings: Settings) -> Library:
+    return Library(db)
+
+
+async def test_an_empty_history_says_what_will_stand_there(client: httpx.AsyncClient) -> None:
+    shown = await client.get("/history")
+    assert shown.status_code == 200
+    assert "Nothing here yet" in shown.text
+
+
+async def test_each_action_stands_with_who_what_and_how_many(
+    client: httpx.AsyncClient, library: Library, account: int
+) -> None:
+    ids = await library.fill(4)
+    await library.act("tag", ids, person=account, tags="sea; artist:anna")
+    await library.act("rate", ids[:1], person=account, rating="4")
+    await library.act("rate", ids, person=account, rating="4")
+    await library.act("date", ids, days="-1")
+
+    shown = (await client.get("/history")).text
+
+    assert "Tag: anna, sea" in shown or "Tag: sea, anna" in shown
+    assert "Rate: 4 stars" in shown
+    assert "1 was so already" in shown
+    assert "Change date: −1 day" in shown  # noqa: RUF001 - the real minus sign
+    assert shown.count('/undo" hx-post') == 4
+    assert shown.count(">anna<") == 3
+
+
+async def test_what_was_undone_offers_no_second_undo(client: httpx.AsyncClient, library: Library) -> None:
+    ids = await library.fill(2)
+    asked = await library.act("trash", ids)
+    sent = await client.post(f"/operations/{asked.id}/undo")
+    assert sent.status_code == 303
+    shown = (await client.get("/history")).text
+    assert "Undone" in shown
+    assert "Undo: move to trash" in shown
+    assert f"/operations/{asked.id}/undo" not in shown
+    again = await client.post(f"/operations/{asked.id}/undo", headers=PARTIAL)
+    assert again.status_code == 409
+
+
+async def test_kinds_are_filtered_and_pages_go_on(client: httpx.AsyncClient, library: Library) -> None:
+    ids = await library.fill(1)
+    for n in range(60):
+        await library.act("rate", ids, rating=str(n % 2 + 1))
+    await library.act("trash", ids)
+
+    trash = (await client.get("/history?kind=places")).text
+    assert trash.count('<tr role="row" id="operation-') == 1
+    first = (await client.get("/history?kind=ratings")).text
+    assert first.count('<tr role="row" id="operation-') == 50
+    rest = (await client.get("/history?kind=ratings&before=11")).text
+    assert rest.count('<tr role="row" id="operation-') == 10
+
+
+async def test_the_page_costs_the_same_however_much_was_done(
+    client: httpx.AsyncClient, library: Library, db: Database
+) -> None:
+    ids = await library.fill(1)
+    await client.get("/history")
+    with statements(db) as one:
+        await client.get("/history")
+    for n in range(30):
+        await library.act("rate", ids, rating=str(n % 2 + 1))
+    with statements(db) as many:
+        await client.get("/history")
+    assert len(one) == len(many)
+
+
+async def test_a_running_action_can_be_stopped_from_the_page(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    ids = await library.fill(600)
+    asked = await library.act("trash", ids)
+    shown = (await client.get("/history")).text
+    assert f"/operations/{asked.id}/cancel" in shown
+    await client.post(f"/operations/{asked.id}/cancel")
+    assert (await library.operation(asked.id))["status"] == "cancelled"
+
+
+async def test_actions_belong_to_administrators(stranger: httpx.AsyncClient, account: int) -> None:
+    for path in ("/operations", "/operations/1/undo", "/selection/count", "/selection/tags"):
+        assert (await stranger.post(path)).status_code in {303, 401}
+    assert (await stranger.get("/history")).headers["location"].startswith("/login")
