@@ -51,6 +51,11 @@ class AssetView(msgspec.Struct, frozen=True):
     """What the file says, where a person said otherwise."""
 
     @property
+    def visible(self) -> bool:
+        """Whether the timeline shows it; viewers see nothing else."""
+        return self.state in ("inbox", "kept") and not self.private
+
+    @property
     def position(self) -> Position:
         """Its place in the timeline."""
         return Position(self.effective_at, self.id)
@@ -157,6 +162,48 @@ async def renditions(sql: Connection[Any], asset_id: int) -> dict[str, Rendition
 async def origins(sql: Connection[Any], asset_id: int) -> list[Origin]:
     """How its bytes came in."""
     return [Origin(*row) for row in await sql.fetch(_ORIGINS, asset_id)]
+
+
+class Pictured(msgspec.Struct, frozen=True):
+    """What a viewer shows of one asset among others."""
+
+    id: int
+    kind: str
+    mime: str
+    width: int
+    height: int
+    turn: int
+    title: str | None
+    effective_at: datetime
+    facts: dict[str, Any]
+    preview: str | None
+    preview_version: int
+    reason: str | None
+    grid: str | None
+    """Name of the best small picture that is there."""
+    grid_version: int
+
+
+_PICTURED = """
+SELECT a.id, a.kind, a.mime, a.width, a.height, a.turn, a.title, a.effective_at,
+       CASE WHEN a.kind = 'video' THEN a.facts END AS facts, p.status AS preview,
+       coalesce(p.version, 1) AS preview_version, p.reason, g.name AS grid,
+       coalesce(g.version, 1) AS grid_version
+FROM asset a
+LEFT JOIN rendition p ON p.asset_id = a.id AND p.name = 'preview'
+LEFT JOIN LATERAL (
+    SELECT name, version FROM rendition r
+    WHERE r.asset_id = a.id AND r.name IN ('grid-240', 'grid-480') AND r.status = 'complete'
+    ORDER BY r.name DESC LIMIT 1
+) g ON true
+WHERE a.id = ANY($1::bigint[])
+"""
+
+
+async def pictured(sql: Connection[Any], ids: Sequence[int]) -> dict[int, Pictured]:
+    """Facts for showing several assets, by id."""
+    rows = await sql.fetch(_PICTURED, list(ids))
+    return {r["id"]: Pictured(**{**r, "facts": _json(r["facts"], {})}) for r in rows}
 
 
 async def neighbours(sql: Connection[Any], place: Position) -> Neighbours:

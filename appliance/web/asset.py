@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from litestar import Controller, Request, Response, get
 
@@ -11,69 +11,23 @@ from appliance.core import db, names
 from appliance.core.errors import NotFound
 from appliance.library import queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
-from appliance.web import words
+from appliance.tagging import services as tagging
+from appliance.web import datewords, words
+from appliance.web.beside import Beside, beside, run
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
-from appliance.web.media import INLINE, wait_for_preview
+from appliance.web.media import remembered, sees_everything, wait_for_preview
+from appliance.web.stages import Stage
+from appliance.web.visitor import Visitor
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
 
 
 AnyRequest = Request[Any, Any, Any]
 PANES = ("info", "files")
-SOURCES = {
-    "exif": "from the camera\N{RIGHT SINGLE QUOTATION MARK}s own record",
-    "container": "from the video file",
-    "sidecar": "from a file beside it",
-    "name": "from the file name",
-    "mtime": "when the file was last changed",
-    "import": "when it came in",
-}
 FLAGS = {"truncated": "The file ends early; what is there can be shown."}
-
-
-class Stage(NamedTuple):
-    """How the picture is shown."""
-
-    asset: AssetView
-    grid: RenditionView | None
-    preview: RenditionView | None
-
-    @property
-    def title(self) -> str:
-        """What the page is called."""
-        return self.asset.title or words.wall(self.asset.effective_at)
-
-    @property
-    def state(self) -> str:
-        """`ready`, `waits`, or `failed` with the reason shown."""
-        if self.plays or self.moves or (self.preview and self.preview.status == "complete"):
-            return "ready"
-        return "failed" if self.preview is None or self.preview.status == "failed" else "waits"
-
-    @property
-    def plays(self) -> bool:
-        """A video in a container that browsers open."""
-        return self.asset.kind == "video" and self.asset.mime in INLINE
-
-    @property
-    def moves(self) -> bool:
-        """An animation that browsers show as it is."""
-        return self.asset.kind == "animation" and self.asset.mime in INLINE
-
-    @property
-    def under(self) -> RenditionView | None:
-        """The picture that is there at once."""
-        return self.grid if self.grid and self.grid.status == "complete" else None
-
-
-def _stage(asset: AssetView, renditions: dict[str, RenditionView]) -> Stage:
-    return Stage(asset, renditions.get("grid-480") or renditions.get("grid-240"), renditions.get("preview"))
-
-
-def _taken(asset: AssetView) -> tuple[str, str]:
-    source = SOURCES[asset.date_source]
-    if asset.taken_at is None:
-        return words.wall(asset.effective_at), source
-    return words.wall(asset.taken_at), f"{source}, {words.offset(asset.taken_offset)}"
 
 
 def _place(file: FileView) -> str:
@@ -88,40 +42,33 @@ def _changed(file: FileView) -> str:
 
 
 class AssetController(Controller):
-    """The page of an asset and its live picture."""
+    """The page of an asset, its live picture, its panel, and the viewer over the gallery."""
 
     opt = EVERYBODY
 
     path = "/asset"
 
     @get("/{asset_id:int}")
-    async def show(self, request: AnyRequest, asset_id: int, pane: str = "info") -> Response[Any]:
+    async def show(
+        self, request: AnyRequest, asset_id: int, pane: str = "info", q: str = ""
+    ) -> Response[Any]:
         """The asset on its stage; asking for it puts its missing preview first."""
         async with db.unit_of_work() as uow:
-            asset = await queries.asset(uow.sql, asset_id)
+            asset = await _seen(request, uow.sql, asset_id)
             renditions = await queries.renditions(uow.sql, asset_id)
-            beside = await queries.neighbours(uow.sql, asset.position)
-            near = [n for n in (beside.newer, beside.older) if n is not None]
-            await services.want_preview(uow, asset_id, neighbours=near)
-            files = await queries.files(uow.sql, asset_id)
-            origins = await queries.origins(uow.sql, asset_id)
-        stage = _stage(asset, renditions)
+            near = await beside(uow.sql, asset, q, admin=sees_everything(request))
+            ids = [n for n in (near.newer, near.older) if n is not None]
+            await services.want_preview(uow, asset_id, neighbours=ids)
+            values = await _panel(request, uow.sql, asset, renditions)
+        stage = Stage.of(asset, renditions)
         return page(
             request,
             "asset/index.html",
             Screen("asset", stage.title, "gallery"),
             stage=stage,
-            asset=asset,
-            beside=beside,
-            files=files,
-            origins=origins,
-            taken=_taken(asset),
-            place=_place,
-            changed=_changed,
-            flags=[FLAGS.get(f, f) for f in asset.flags],
+            beside=near,
             pane=pane if pane in PANES else "info",
-            renditions=sorted(renditions.values(), key=lambda r: r.name),
-            facts=camera_facts(asset.facts),
+            **values,
         )
 
     @get("/{asset_id:int}/picture")
@@ -129,13 +76,78 @@ class AssetController(Controller):
         """The sharp picture once it is there; waits for it a while."""
         if not wants_fragment(request):
             return go(f"/asset/{asset_id}")
+        await remembered.of(asset_id, request)
         await wait_for_preview(asset_id)
         async with db.unit_of_work() as uow:
-            asset = await queries.asset(uow.sql, asset_id)
-            stage = _stage(asset, await queries.renditions(uow.sql, asset_id))
-        if stage.asset.state == "trashed":
-            raise NotFound("This picture is in the trash")
+            asset = await _seen(request, uow.sql, asset_id)
+            stage = Stage.of(asset, await queries.renditions(uow.sql, asset_id))
         return fragment("asset/_picture.html", stage=stage, asset=asset)
+
+    @get("/{asset_id:int}/panel")
+    async def panel(
+        self, request: AnyRequest, asset_id: int, pane: str = "info", q: str = ""
+    ) -> Response[Any]:
+        """What stands beside the picture in the viewer; a page of its own when asked for plainly."""
+        near = Beside(q, None, None, None)
+        if not wants_fragment(request):
+            return go(near.to(asset_id, pane=pane))
+        async with db.unit_of_work() as uow:
+            asset = await _seen(request, uow.sql, asset_id)
+            renditions = await queries.renditions(uow.sql, asset_id)
+            values = await _panel(request, uow.sql, asset, renditions)
+        return fragment("asset/_beside.html", beside=near, pane=pane if pane in PANES else "info", **values)
+
+    @get("/{asset_id:int}/run")
+    async def run(
+        self, request: AnyRequest, asset_id: int, q: str = "", place: str = "", way: str = "here"
+    ) -> Response[Any]:
+        """The assets of a search from one place on, for the viewer: `here` includes the one at the place."""
+        admin = sees_everything(request)
+        async with db.unit_of_work() as uow:
+            if not place:
+                asset = await _seen(request, uow.sql, asset_id)
+                near = await beside(uow.sql, asset, q, admin=admin)
+                place = near.place.text() if near.place else ""
+            if not place:
+                raise NotFound("This search does not find it")
+            found = await run(uow.sql, q, place, way, admin=admin)
+        return Response(found, headers={"Cache-Control": "no-store"})
+
+    @get("/viewer")
+    async def viewer(self) -> Response[Any]:
+        """The empty viewer, which its script fills."""
+        return fragment("asset/_viewer.html")
+
+
+async def _seen(request: AnyRequest, sql: Connection[Any], asset_id: int) -> AssetView:
+    """The asset; what a viewer may not see does not exist for them."""
+    asset = await queries.asset(sql, asset_id)
+    if not (asset.visible or sees_everything(request)):
+        raise NotFound("There is no such picture")
+    return asset
+
+
+async def _panel(
+    request: AnyRequest, sql: Connection[Any], asset: AssetView, renditions: dict[str, RenditionView]
+) -> dict[str, Any]:
+    """Values of the panel, wherever it stands."""
+    tags = await tagging.of_asset(sql, asset.id)
+    person = Visitor.of(request).person
+    recent = await tagging.recent(sql, person.id, limit=8) if person else []
+    return {
+        "asset": asset,
+        "files": await queries.files(sql, asset.id),
+        "origins": await queries.origins(sql, asset.id),
+        "taken": datewords.taken(asset),
+        "tags": tags,
+        "recent": [t for t in recent if t.id not in {each.tag.id for each in tags}],
+        "may_edit": person is not None and person.admin,
+        "place": _place,
+        "changed": _changed,
+        "flags": [FLAGS.get(f, f) for f in asset.flags],
+        "renditions": sorted(renditions.values(), key=lambda r: r.name),
+        "facts": camera_facts(asset.facts),
+    }
 
 
 HIDDEN = frozenset(
