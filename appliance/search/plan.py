@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -110,14 +110,24 @@ async def plan(sql: Connection[Any], query: Query, scope: Scope, *, now: datetim
     """Look up what the names stand for and choose how to read it; unknown tags match nothing."""
     _allowed(query, scope)
     moment = now or clock.now().astimezone(settings_module.current().zone)
-    found = await look_up(sql, query)
-    order = orders.of(query.sort)
-    worlds = _worlds(query.node)
-    unknown = tuple(t for t, tags in found.tags.items() if not tags)
-    nothing = any(not _possible(n, found) for n in tree.conjuncts(query.node))
-    made = Plan(query, scope, order, found, moment, worlds, nothing=nothing, unknown=unknown)
-    walked, gathered = _drivers(made)
-    return Plan(query, scope, order, found, moment, worlds, walked, gathered, nothing, unknown)
+    return choose(query, scope, await look_up(sql, query), moment)
+
+
+def choose(query: Query, scope: Scope, found: Found, now: datetime) -> Plan:
+    """How to read a search whose names were looked up (for it, or for one that says more)."""
+    leaves = set(tree.leaves(query.node))
+    plain = Plan(
+        query,
+        scope,
+        orders.of(query.sort),
+        found,
+        now,
+        _worlds(query.node),
+        nothing=any(not _possible(n, found) for n in tree.conjuncts(query.node)),
+        unknown=tuple(t for t, tags in found.tags.items() if not tags and t in leaves),
+    )
+    walked, gathered = _drivers(plain)
+    return replace(plain, walked=walked, gathered=gathered)
 
 
 def _allowed(query: Query, scope: Scope) -> None:
