@@ -1,7 +1,6 @@
 // The stage: keys for stepping and closing, and the pictures beside this one fetched early.
 (() => {
   const link = (name) => document.querySelector(`[data-key="${name}"]`);
-  const keys = { ArrowLeft: "previous", ArrowRight: "next", Escape: "back", o: "original" };
 
   // Closing goes back where the person came from, when that was the gallery; else to this picture's place there.
   const back = (event) => {
@@ -19,13 +18,26 @@
     link(name)?.addEventListener("click", () => sessionStorage.setItem("steps", "1"));
   }
 
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return;
-    if (event.target.matches?.("input:not([type=checkbox]), textarea, select, video, [contenteditable]")) return;
-    const target = keys[event.key] && link(keys[event.key]);
-    if (!target) return;
-    event.preventDefault();
-    target.click();
+  const follow = (name) => () => {
+    const target = link(name);
+    target?.click();
+    return Boolean(target);
+  };
+  const video = () => document.querySelector("#picture video:not([hidden])");
+  Keys.enter("viewer");
+  Keys.bind("viewer", {
+    previous: follow("previous"),
+    next: follow("next"),
+    close: follow("back"),
+    original: follow("original"),
+    mute: () => { const film = video(); if (!film) return false; film.muted = !film.muted; return true; },
+    frame: (key) => {
+      const film = video();
+      if (!film) return false;
+      film.pause();
+      film.currentTime = Math.max(0, film.currentTime + (key === "," ? -1 : 1) / 25);
+      return true;
+    },
   });
 
   // The pictures beside this one, once this one is sharp: asking earlier would put theirs before it.

@@ -95,7 +95,7 @@ class AssetController(Controller):
             asset = await _seen(request, uow.sql, asset_id)
             renditions = await queries.renditions(uow.sql, asset_id)
             values = await _panel(request, uow.sql, asset, renditions)
-        return fragment("asset/_beside.html", beside=near, pane=pane if pane in PANES else "info", **values)
+        return fragment("asset/_over.html", beside=near, pane=pane if pane in PANES else "info", **values)
 
     @get("/{asset_id:int}/run")
     async def run(
