@@ -34,17 +34,19 @@ async def a_batch(
         )  # fmt: skip
         await uow.sql.execute(
             "WITH e AS (INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, seen_batch)"
-            " SELECT $2, ('b' || $1 || '/' || n || '.jpg')::bytea, 1000000, 1, 1, 'pending', $1"
+            " SELECT $2, ('b' || $1::bigint || '/' || n || '.jpg')::bytea, 1000000, 1, 1, 'pending',"
+            " $1::bigint"
             " FROM generate_series(1, $3) n RETURNING id)"
-            " INSERT INTO import_task (batch_id, root_id, entry_id) SELECT $1, $2, id FROM e",
+            " INSERT INTO import_task (batch_id, root_id, entry_id) SELECT $1::bigint, $2, id FROM e",
             batch, root, waiting,
         )  # fmt: skip
         await uow.sql.execute(
             "WITH e AS (INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, seen_batch)"
-            " SELECT $2, ('d' || $1 || '/' || n || '.jpg')::bytea, 2000000, 1, 1, 'imported', $1"
+            " SELECT $2, ('d' || $1::bigint || '/' || n || '.jpg')::bytea, 2000000, 1, 1, 'imported',"
+            " $1::bigint"
             " FROM generate_series(1, $3) n RETURNING id)"
             " INSERT INTO import_task (batch_id, root_id, entry_id, status, outcome, finished_at)"
-            " SELECT $1, $2, id, 'complete', 'imported', now() - interval '10 s' FROM e",
+            " SELECT $1::bigint, $2, id, 'complete', 'imported', now() - interval '10 s' FROM e",
             batch, root, done,
         )  # fmt: skip
     return batch
