@@ -46,6 +46,10 @@ class Tag(Keyed, Base):
         CheckConstraint("fandom_id IS NULL OR kind IN ('character', 'series')", name="fandom"),
         # Completion by prefix, in any collation.
         Index("ix_tag_prefix", "name_key", postgresql_ops={"name_key": "text_pattern_ops"}),
+        # Names that look like one that does not exist.
+        Index(
+            "ix_tag_alike", "name_key", postgresql_using="gin", postgresql_ops={"name_key": "gin_trgm_ops"}
+        ),
         Index("ix_tag_uses", text("uses DESC"), "id"),
         Index("ix_tag_fandom", "fandom_id", postgresql_where=text("fandom_id IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "80"}},

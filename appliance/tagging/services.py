@@ -6,6 +6,18 @@ from appliance.tagging.assigning import Removed, assign, restore, unassign
 from appliance.tagging.counting import Drift, fold, mend
 from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
 from appliance.tagging.holding import current
+from appliance.tagging.listing import (
+    AliasView,
+    Cover,
+    TagDetail,
+    TagRow,
+    Totals,
+    became,
+    covers,
+    detail,
+    totals,
+)
+from appliance.tagging.listing import page as listed
 from appliance.tagging.merging import Merged, Overlap, merge, overlap
 from appliance.tagging.names import KINDS, WITH_FANDOM, clean, kind_of, name_key, split
 from appliance.tagging.naming import add_alias, delete, make, recast, remove_alias, rename
@@ -26,28 +38,37 @@ from appliance.tagging.reading import (
 __all__ = [
     "KINDS",
     "WITH_FANDOM",
+    "AliasView",
     "AssetTagView",
     "BadKind",
     "BadName",
     "Completion",
+    "Cover",
     "Drift",
     "InUse",
     "Merged",
     "NoTag",
     "Overlap",
     "Removed",
+    "TagDetail",
+    "TagRow",
     "TagView",
     "Taken",
+    "Totals",
     "add_alias",
     "assign",
+    "became",
     "clean",
     "complete",
+    "covers",
     "current",
     "delete",
+    "detail",
     "expand",
     "find",
     "fold",
     "kind_of",
+    "listed",
     "make",
     "mend",
     "merge",
@@ -62,5 +83,6 @@ __all__ = [
     "restore",
     "shares",
     "split",
+    "totals",
     "unassign",
 ]

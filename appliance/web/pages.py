@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from appliance.core import names
 from appliance.core.paths import TEMPLATES
-from appliance.web import words
+from appliance.web import datewords, tagwords, words
 from appliance.web.assets import assets
 
 
@@ -35,7 +35,9 @@ def environment() -> Environment:
         auto_reload=False,
         cache_size=-1,
     )
-    env.globals.update(icon=icon, asset_url=assets().url, words=words)
+    env.globals.update(
+        icon=icon, asset_url=assets().url, words=words, tag_words=tagwords, date_words=datewords
+    )
     env.filters.update(
         n=words.number,
         size=words.size,

@@ -1,0 +1,296 @@
+"""What a person changes about one asset, each piece a fragment that stands on its own without scripts."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from litestar import Controller, Request, Response, get, post
+
+from appliance.core import db
+from appliance.core.db import UnitOfWork
+from appliance.core.errors import Invalid
+from appliance.library import editing, queries
+from appliance.library.queries import AssetView
+from appliance.operations import history, services
+from appliance.operations.kinds import Kind
+from appliance.tagging import services as tagging
+from appliance.tagging.services import TagView
+from appliance.web import pages, said
+from appliance.web.entry import form
+from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
+from appliance.web.operations import person_of
+from appliance.web.tagchoice import Adding, choose
+
+
+AnyRequest = Request[Any, Any, Any]
+SHOWN_RECENT = 8
+STATES = {"archive": Kind.ARCHIVE, "keep": Kind.KEEP, "trash": Kind.TRASH, "restore": Kind.RESTORE}
+
+
+class Marks(msgspec.Struct):
+    """The form of the marks: whichever button was pressed."""
+
+    rating: str = ""
+    favourite: str = ""
+    private: str = ""
+    state: str = ""
+
+
+class When(msgspec.Struct):
+    """The form of the date."""
+
+    day: str = ""
+    time: str = ""
+
+
+class Words(msgspec.Struct):
+    """The form of title and note."""
+
+    title: str = ""
+    note: str = ""
+
+
+class Removing(msgspec.Struct):
+    """The button of one tag."""
+
+    tag: str = ""
+
+
+class Turning(msgspec.Struct):
+    """The button of one direction."""
+
+    by: str = ""
+
+
+class Wish(NamedTuple):
+    """One action of the marks, and whether it is worth a line with an undo."""
+
+    kind: Kind
+    arguments: dict[str, Any]
+    told: bool
+
+
+def wish_of(sent: Marks) -> Wish:
+    """What a pressed button asks for; refused when it is none of ours."""
+    if sent.rating:
+        if sent.rating not in {"0", "1", "2", "3", "4", "5"}:
+            raise Invalid("A rating is a number from 0 to 5")
+        return Wish(Kind.RATE, {"rating": int(sent.rating)}, told=False)
+    if sent.favourite:
+        return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {}, told=False)
+    if sent.private:
+        return Wish(Kind.PRIVATE if sent.private == "1" else Kind.PUBLIC, {}, told=True)
+    if sent.state in STATES:
+        return Wish(STATES[sent.state], {}, told=True)
+    raise Invalid("No button was pressed")
+
+
+async def told(uow: UnitOfWork, operation_id: int) -> str:
+    """A line at the lower edge about an action, with its undo; put beside the fragment that changed."""
+    view = await history.view(uow.sql, operation_id)
+    news = {"id": view.id, "kind": view.kind, "undoes": view.undone, "ids": [], "all": False, "moves": False}
+    line = pages.render("operations/_toast.html", operation=view, news=json.dumps(news), said=said)
+    return f'<hx-partial hx-target="#toasts" hx-swap="beforeend">{line}</hx-partial>'
+
+
+async def answer(
+    request: AnyRequest, asset: AssetView, part: str, *, status: int = 200, beside: str = "", **values: Any
+) -> Response[Any]:
+    """The piece that changed; without scripts the asset again, or a page that holds the piece alone."""
+    values |= {"asset": asset, "may_edit": True}
+    if wants_fragment(request):
+        response = fragment(f"asset/{part}.html", status=status, **values)
+        response.content += beside
+        return response
+    if status == 200 and not values.get("stay"):
+        return go(f"/asset/{asset.id}")
+    screen = Screen("asset", "Edit", "gallery")
+    async with db.unit_of_work() as uow:
+        whole = await shell_page(
+            request, uow.sql, "asset/_edit_page.html", screen, part=f"asset/{part}.html", **values
+        )
+    whole.status_code = status
+    return whole
+
+
+async def tag_values(uow: UnitOfWork, asset_id: int, person: int | None) -> dict[str, Any]:
+    """Values of the tags of an asset as its panel shows them."""
+    tags = await tagging.of_asset(uow.sql, asset_id)
+    carried = {t.tag.id for t in tags}
+    recent = await tagging.recent(uow.sql, person, limit=SHOWN_RECENT + len(carried)) if person else []
+    return {"tags": tags, "recent": [t for t in recent if t.id not in carried][:SHOWN_RECENT]}
+
+
+def moment(day: str, time: str) -> datetime:
+    """A date of a form; a day without a time is its noon, in nobody's night."""
+    try:
+        found = datetime.fromisoformat(f"{day.strip()}T{time.strip() or '12:00'}")
+    except ValueError:
+        raise Invalid("This is no date", "A day like 2024-05-17, a time like 18:30.") from None
+    if found.tzinfo is not None:
+        raise Invalid("This is no date", "A day like 2024-05-17, a time like 18:30.")
+    return found
+
+
+class EditingController(Controller):
+    """Changes of one asset; each goes through the history where it can be undone there."""
+
+    path = "/asset/{asset_id:int}"
+
+    @get("/tags")
+    async def change_tags(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """The tags of an asset with what it takes to change them."""
+        if not wants_fragment(request):
+            return go(f"/asset/{asset_id}")
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+            return await answer(
+                request, asset, "_tags", **await tag_values(uow, asset_id, person_of(request))
+            )
+
+    @post("/tags", status_code=200)
+    async def add_tag(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Add a tag by name; one that does not exist is offered to be made, with its kind and fandom."""
+        sent: Adding = await form(request, Adding)
+        person = person_of(request)
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+            choice = await choose(uow, sent)
+            if choice.tag is not None:
+                await _tag(uow, Kind.TAG, asset_id, choice.tag, person)
+            values = await tag_values(uow, asset_id, person)
+        return await answer(
+            request, asset, "_tags", status=choice.status, stay=choice.open, choice=choice, **values
+        )
+
+    @post("/tags/remove", status_code=200)
+    async def remove_tag(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Take a tag off, with an undo."""
+        sent: Removing = await form(request, Removing)
+        person = person_of(request)
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+            found = await tagging.find(uow.sql, [int(sent.tag)]) if sent.tag.isdecimal() else []
+            beside = ""
+            if found:
+                operation = await _tag(uow, Kind.UNTAG, asset_id, found[0], person)
+                beside = await told(uow, operation)
+            values = await tag_values(uow, asset_id, person)
+        return await answer(request, asset, "_tags", beside=beside, **values)
+
+    @get("/marks")
+    async def marks(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Rating, favourite and where the asset stands."""
+        if not wants_fragment(request):
+            return go(f"/asset/{asset_id}")
+        async with db.unit_of_work() as uow:
+            return await answer(request, await queries.asset(uow.sql, asset_id), "_edit_marks")
+
+    @post("/marks", status_code=200)
+    async def mark(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Rate, favour, hide, archive or throw away; what leaves the gallery gets a line with an undo."""
+        wish = wish_of(await form(request, Marks))
+        async with db.unit_of_work() as uow:
+            await queries.asset(uow.sql, asset_id)
+            asked = await services.act(uow, wish.kind, [asset_id], wish.arguments, person=person_of(request))
+            beside = await told(uow, asked.id) if wish.told and asked.changed else ""
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_marks", beside=beside)
+
+    @post("/turn", status_code=200)
+    async def turn(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Turn the picture; its file stays as it is."""
+        sent: Turning = await form(request, Turning)
+        async with db.unit_of_work() as uow:
+            await editing.turn(uow, asset_id, int(sent.by) if sent.by in {"90", "180", "270"} else 0)
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_marks", turned=True)
+
+    @get("/date")
+    async def date(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """When it was taken, and how to set that right."""
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_date", stay=True, open=not wants_fragment(request))
+
+    @post("/date", status_code=200)
+    async def set_date(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Set the date by hand; nothing that reads the file again changes it."""
+        sent: When = await form(request, When)
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+            try:
+                to = moment(sent.day, sent.time)
+            except Invalid as refused:
+                return await answer(
+                    request, asset, "_edit_date", status=422, open=True, refused=refused, sent=sent
+                )
+            asked = await services.act(
+                uow, Kind.DATE, [asset_id], {"to": to.isoformat()}, person=person_of(request)
+            )
+            beside = await told(uow, asked.id) if asked.changed else ""
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_date", beside=beside)
+
+    @post("/date/own", status_code=200)
+    async def own_date(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Use the file's own date again."""
+        async with db.unit_of_work() as uow:
+            await editing.use_own_date(uow, asset_id)
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_date")
+
+    @get("/words")
+    async def words(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Title and note, and how to change them."""
+        async with db.unit_of_work() as uow:
+            asset = await queries.asset(uow.sql, asset_id)
+        return await answer(request, asset, "_edit_words", stay=True, open=not wants_fragment(request))
+
+    @post("/words", status_code=200)
+    async def set_words(self, request: AnyRequest, asset_id: int) -> Response[Any]:
+        """Write title and note; only what was changed is written, so that two people lose nothing."""
+        sent: Words = await form(request, Words)
+        async with db.unit_of_work() as uow:
+            before = await queries.asset(uow.sql, asset_id)
+        try:
+            async with db.unit_of_work() as uow:
+                await _write(uow, before, sent, await _was(request))
+                asset = await queries.asset(uow.sql, asset_id)
+        except Invalid as refused:
+            return await answer(
+                request, before, "_edit_words", status=422, open=True, refused=refused, sent=sent
+            )
+        return await answer(request, asset, "_edit_words")
+
+
+async def _tag(uow: UnitOfWork, kind: Kind, asset_id: int, tag: TagView, person: int | None) -> int:
+    arguments = {"tags": [tag.id], "names": [tag.name]}
+    return (await services.act(uow, kind, [asset_id], arguments, person=person)).id
+
+
+class Was(msgspec.Struct):
+    """What the form showed when it was opened."""
+
+    was_title: str | None = None
+    was_note: str | None = None
+
+
+async def _was(request: AnyRequest) -> Was:
+    was: Was = await form(request, Was)
+    return was
+
+
+async def _write(uow: UnitOfWork, asset: AssetView, sent: Words, was: Was) -> None:
+    # Browsers send line breaks of a text field as CR LF.
+    if sent.title != (was.was_title if was.was_title is not None else asset.title or ""):
+        await editing.set_title(uow, asset.id, sent.title)
+    note = was.was_note if was.was_note is not None else asset.note or ""
+    if sent.note.replace("\r\n", "\n") != note.replace("\r\n", "\n"):
+        await editing.set_note(uow, asset.id, sent.note)
+
+
+HANDLERS = (EditingController,)

@@ -1,0 +1,96 @@
+"""From what was typed to one tag: known, one of several, or new with a kind and perhaps a new fandom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.core.errors import Invalid
+from appliance.tagging import services as tagging
+from appliance.tagging.services import TagView
+
+
+class Adding(msgspec.Struct):
+    """The form that adds a tag."""
+
+    name: str = ""
+    tag: str = ""
+    kind: str = ""
+    fandom: str = ""
+    make: str = ""
+    make_fandom: str = ""
+
+
+class Choice(NamedTuple):
+    """What came of it: a tag, or the question that is left."""
+
+    sent: Adding
+    tag: TagView | None = None
+    several: Sequence[TagView] = ()
+    new: bool = False
+    new_fandom: bool = False
+    refused: Invalid | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a question is left."""
+        return self.tag is None
+
+    @property
+    def status(self) -> int:
+        """How the question is answered over HTTP."""
+        return 422 if self.refused is not None else 200
+
+
+async def choose(uow: UnitOfWork, sent: Adding) -> Choice:
+    """Find or make the tag that a form means; a wrong name is an answer at the field."""
+    try:
+        return await _choose(uow, sent)
+    except Invalid as refused:
+        return Choice(sent, new=bool(sent.make), refused=refused)
+
+
+async def _choose(uow: UnitOfWork, sent: Adding) -> Choice:
+    if sent.tag:
+        return await _picked(uow, sent)
+    kind, name = tagging.split(sent.name)
+    tagging.clean(name)
+    if sent.make:
+        return await _made(uow, sent, name, sent.kind or kind or "general")
+    found = await tagging.resolve(uow.sql, tagging.name_key(name), kind=kind)
+    views = await tagging.find(uow.sql, found)
+    if len(views) == 1:
+        return Choice(sent, tag=views[0])
+    if views:
+        return Choice(sent, several=sorted(views, key=lambda v: (-v.uses, v.id)))
+    return Choice(msgspec.structs.replace(sent, name=name, kind=kind or ""), new=True)
+
+
+async def _picked(uow: UnitOfWork, sent: Adding) -> Choice:
+    wanted = [int(sent.tag)] if sent.tag.isdecimal() and len(sent.tag) < 19 else []
+    # An id from a list that was drawn before a merge means what it became.
+    views = await tagging.find(uow.sql, list((await tagging.current(uow.sql, wanted)).values()))
+    if not views:
+        raise Invalid("This tag is gone", "It was deleted meanwhile.")
+    return Choice(sent, tag=views[0])
+
+
+async def _made(uow: UnitOfWork, sent: Adding, name: str, kind: str) -> Choice:
+    fandom_id = None
+    if sent.fandom.strip() and tagging.kind_of(kind) in tagging.WITH_FANDOM:
+        fandom_id = await _fandom(uow, sent)
+        if fandom_id is None:
+            return Choice(sent, new=True, new_fandom=True)
+    made = await tagging.make(uow, name, kind, fandom_id=fandom_id)
+    return Choice(sent, tag=(await tagging.find(uow.sql, [made]))[0])
+
+
+async def _fandom(uow: UnitOfWork, sent: Adding) -> int | None:
+    _, name = tagging.split(sent.fandom)
+    known = await tagging.resolve(uow.sql, tagging.name_key(name), kind="fandom")
+    if known:
+        return known[0]
+    return await tagging.make(uow, name, "fandom") if sent.make_fandom else None

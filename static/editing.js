@@ -1,0 +1,77 @@
+// Changing one asset: keys, marks that answer at once, tags by name.
+(() => {
+  const pressed = (selector) => document.querySelector(`#asset-marks ${selector}`);
+  const press = (selector) => {
+    const button = pressed(selector);
+    if (!button) return false;
+    button.click();
+    return true;
+  };
+  const rate = (key) => {
+    if (key !== "0") return pressed(`[data-star="${key}"].on[value="0"]`) ? true : press(`[data-star="${key}"]`);
+    return press('[data-star][value="0"]') || Boolean(pressed("[data-star]"));
+  };
+  Keys.bind("viewer", {
+    rate,
+    favourite: () => press('[name="favourite"]'),
+    archive: () => press('[data-mark="archive"]'),
+    trash: () => press('[data-mark="trash"]'),
+    rotate: (key) => press(`[data-mark="${key === "R" ? "left" : "right"}"]`),
+    tag: () => {
+      const field = document.getElementById("tag-name");
+      field?.focus();
+      field?.scrollIntoView({ block: "nearest" });
+      return Boolean(field);
+    },
+  });
+
+  // Stars and heart answer before the server does; its answer replaces them either way.
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!button || !event.target.matches("[data-marks]")) return;
+    if (button.name === "rating") {
+      for (const star of event.target.querySelectorAll("[data-star]")) {
+        star.classList.toggle("on", Number(star.dataset.star) <= Number(button.value));
+      }
+    } else if (button.name === "favourite") {
+      button.setAttribute("aria-pressed", String(button.value === "1"));
+      button.querySelector(".i")?.classList.toggle("i-fill", button.value === "1");
+    }
+  }, true);
+
+  // A known tag goes by its id; "create" is the form without one, and the server asks for the kind.
+  document.addEventListener("combo:choose", (event) => {
+    const form = event.target.closest("[data-adds-tag]");
+    if (!form || event.target.name !== "name") return;
+    event.preventDefault();
+    const { id, name } = event.detail;
+    if (!id) { form.requestSubmit(); return; }
+    event.target.value = name;
+    const field = document.createElement("input");
+    Object.assign(field, { type: "hidden", name: "tag", value: id });
+    form.append(field);
+    form.requestSubmit();
+  });
+
+  let typing = false;
+  document.body.addEventListener("htmx:before:swap", () => {
+    typing = Boolean(document.activeElement?.closest?.("[data-adds-tag]"));
+  });
+  document.body.addEventListener("htmx:after:swap", () => {
+    // The next tag can be typed without reaching for the mouse.
+    if (typing && !document.activeElement?.closest?.("[data-adds-tag]")) {
+      (document.getElementById("tag-kind") || document.getElementById("tag-name"))?.focus();
+    }
+    typing = false;
+    const turned = document.querySelector("#asset-marks[data-turned]");
+    if (!turned) return;
+    turned.removeAttribute("data-turned");
+    const event = new CustomEvent("asset:turned", { cancelable: true, detail: { id: Number(turned.dataset.asset) } });
+    // The page of the asset shows itself anew; a viewer over the gallery redraws what it holds.
+    if (document.body.dispatchEvent(event)) location.reload();
+  });
+  // What an undo gave back is shown where it was.
+  document.body.addEventListener("operation:done", (event) => {
+    if (event.detail?.undoes) document.body.dispatchEvent(new CustomEvent("asset:changed"));
+  });
+})();
