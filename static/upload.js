@@ -1,1 +1,317 @@
+// Sending files: three at once, in pieces that are resumed; a dock at the lower edge says what became of each.
+(() => {
+  if (isSecureContext && navigator.serviceWorker) navigator.serviceWorker.register("/sw.js").catch(() => {});
+  for (const line of document.querySelectorAll("[data-install-secure]")) line.hidden = !isSecureContext;
+  for (const line of document.querySelectorAll("[data-install-plain]")) line.hidden = isSecureContext;
+  const parts = document.querySelector("[data-upload-parts]")?.content;
+  if (!parts) return;
 
+  const AT_ONCE = 3, PIECE = 32 << 20, STALL = 60000, ROWS = 60, DAY = 864e5;
+  const TUS = { "Tus-Resumable": "1.0.0" };
+  const waiting = [], items = [], reading = new Map(), sessions = new Set();
+  let active = 0, session = null, opened = null, dock = null, page = "";
+  const wakers = new Set();
+  const b64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (b) => String.fromCharCode(b)).join(""));
+  const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
+  const size = (n) => {
+    for (const unit of ["bytes", "kB", "MB", "GB"]) {
+      if (n < 1000 || unit === "GB") return unit === "bytes" ? `${n} bytes` : `${n.toFixed(1)} ${unit}`;
+      n /= 1000;
+    }
+  };
+  const lasts = (s) => s < 60 ? `${Math.ceil(s)} s` : s < 3600 ? `${Math.ceil(s / 60)} min` : `${Math.floor(s / 3600)} h ${Math.ceil(s % 3600 / 60)} min`;
+
+  // What was begun before a reload is found again when the same file is chosen again.
+  const memory = {
+    key: (item) => `upload:${item.name}|${item.file.size}|${item.file.lastModified}`,
+    get(item) {
+      try {
+        const kept = JSON.parse(localStorage.getItem(this.key(item)));
+        return kept && Date.now() - kept.at < DAY ? kept : null;
+      } catch { return null; }
+    },
+    set(item) {
+      try { localStorage.setItem(this.key(item), JSON.stringify({ url: item.url, batch: item.batch, at: Date.now() })); } catch { /* full or forbidden */ }
+    },
+    drop(item) { try { localStorage.removeItem(this.key(item)); } catch { /* forbidden */ } },
+  };
+
+  class Refused extends Error {
+    constructor(status, text) { super(text); this.status = status; }
+    // Silence, a lock, a wrong offset and a server that rests pass; everything else would only repeat itself.
+    get passes() { return [0, 408, 409, 423, 429, 502, 503, 504].includes(this.status) || (this.status >= 500 && this.status !== 507); }
+  }
+  const ask = async (method, url, headers = {}) => {
+    let answer;
+    try { answer = await fetch(url, { method, headers: { ...TUS, ...headers } }); } catch { throw new Refused(0, "No connection"); }
+    if (!answer.ok) throw new Refused(answer.status, (await answer.text()).slice(0, 300));
+    return answer;
+  };
+  const openSession = () => opened ??= ask("POST", "/uploads/batch").then((a) => a.json()).then((made) => {
+    session = made.batch; page = made.page; sessions.add(made.batch);
+    return made.batch;
+  }).catch((error) => { opened = null; throw error; });
+
+  const create = async (item) => {
+    item.batch = await openSession();
+    const said = { filename: item.name, batch: String(item.batch), lastModified: String(item.file.lastModified || "") };
+    const metadata = Object.entries(said).map(([k, v]) => `${k} ${b64(v)}`).join(",");
+    const answer = await ask("POST", "/uploads", { "Upload-Length": String(item.file.size), "Upload-Metadata": metadata });
+    item.url = answer.headers.get("Location");
+    memory.set(item);
+    return 0;
+  };
+  const offset = async (item) => {
+    try {
+      return Number((await ask("HEAD", item.url)).headers.get("Upload-Offset"));
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 410) throw error;
+      memory.drop(item);
+      return create(item);
+    }
+  };
+  const piece = (item, from) => new Promise((done, fail) => {
+    const request = item.request = new XMLHttpRequest();
+    let stall = 0;
+    const watch = () => { clearTimeout(stall); stall = setTimeout(() => request.abort(), STALL); };
+    const broke = () => { clearTimeout(stall); fail(new Refused(0, "No connection")); };
+    request.open("PATCH", item.url);
+    for (const [name, value] of Object.entries({ ...TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": from })) request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => { watch(); item.sent = from + event.loaded; item.tries = 0; };
+    request.onload = () => {
+      clearTimeout(stall);
+      if (request.status === 204) done(Number(request.getResponseHeader("Upload-Offset")));
+      else fail(new Refused(request.status, request.responseText.slice(0, 300)));
+    };
+    request.onerror = request.onabort = broke;
+    watch();
+    request.send(item.file.slice(from, from + PIECE));
+  });
+  const readable = (item) => item.file.slice(0, 1).arrayBuffer().then(() => true, () => false);
+  const pause = (item) => new Promise((go) => {
+    const wait = Math.min(30, 2 ** item.tries++) * (0.75 + Math.random() / 2) * 1000;
+    const wake = () => { clearTimeout(timer); wakers.delete(wake); go(); };
+    const timer = setTimeout(wake, navigator.onLine ? wait : 60000);
+    wakers.add(wake);
+  });
+  addEventListener("online", () => { for (const wake of [...wakers]) wake(); });
+
+  const send = async (item) => {
+    const kept = item.url ? null : memory.get(item);
+    if (kept) { item.url = kept.url; item.batch = kept.batch; sessions.add(kept.batch); }
+    let here = item.url ? null : await create(item);
+    while (here === null || here < item.file.size) {
+      here ??= await offset(item);
+      if (here < item.file.size) here = await piece(item, item.sent = here);
+    }
+    item.sent = item.file.size;
+  };
+  const run = async (item) => {
+    item.state = "sending";
+    draw(item);
+    for (;;) {
+      try { await send(item); break; } catch (error) {
+        if (item.state === "cancelled") return;
+        if (!(error instanceof Refused) || !error.passes) return refuse(item, error.message);
+        if (error.status === 0 && !(await readable(item))) return refuse(item, "The file cannot be read any more");
+        item.note = navigator.onLine ? "Trying again" : "Waits for a connection";
+        await pause(item);
+        if (item.state === "cancelled") return;
+        item.note = "";
+      }
+    }
+    memory.drop(item);
+    item.state = "reading";
+    reading.set(item.url.split("/").pop(), item);
+  };
+  const refuse = (item, text) => { item.state = "failed"; item.note = text || "Could not be sent"; };
+  const pump = () => {
+    while (active < AT_ONCE && waiting.length) {
+      const item = waiting.shift();
+      if (item.state !== "waiting") continue;
+      active++;
+      run(item).finally(() => { active--; draw(item); pump(); });
+    }
+    if (!active && !waiting.length) seal();
+  };
+  const seal = () => {
+    for (const batch of sessions) ask("POST", `/uploads/batch/${batch}/done`).catch(() => {});
+    sessions.clear();
+    session = opened = null;
+  };
+
+  const add = (files) => {
+    if (!files.length) return;
+    if (!dock) raise();
+    for (const [file, name] of files) {
+      const item = { file, name, state: "waiting", sent: 0, tries: 0, note: "", url: "", batch: 0 };
+      items.push(item);
+      waiting.push(item);
+    }
+    clock ??= setInterval(tick, 500);
+    pump();
+    tick();
+  };
+  const cancel = (item) => {
+    if (!["waiting", "sending", "failed"].includes(item.state)) return;
+    item.state = "cancelled";
+    item.note = "";
+    item.request?.abort();
+    for (const wake of [...wakers]) wake();
+    memory.drop(item);
+    if (item.url) ask("DELETE", item.url).catch(() => {});
+    draw(item);
+  };
+  const again = (item) => { item.state = "waiting"; item.note = ""; item.tries = 0; waiting.push(item); pump(); tick(); };
+
+  // What became of them: the server says it in its own words.
+  const poll = async () => {
+    const tokens = [...reading.keys()].slice(0, 50);
+    if (!tokens.length || poll.busy) return;
+    poll.busy = true;
+    try {
+      const answer = await ask("GET", `/uploads/batch/0?of=${tokens.join(",")}`, { "HX-Request-Type": "partial" });
+      const made = document.createElement("template");
+      made.innerHTML = await answer.text();
+      for (const line of made.content.querySelectorAll("[data-settled]")) {
+        const item = reading.get(line.dataset.upload);
+        reading.delete(line.dataset.upload);
+        if (item) { item.state = line.dataset.outcome; item.result = line.querySelector(".result"); draw(item); }
+      }
+    } catch { /* the next look may succeed */ } finally { poll.busy = false; }
+  };
+
+  const raise = () => {
+    dock = parts.querySelector(".dock").cloneNode(true);
+    dock.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      const item = items.find((each) => each.row && each.row === event.target.closest("li"));
+      if (button?.matches("[data-fold]")) button.setAttribute("aria-expanded", String(!dock.classList.toggle("folded")));
+      else if (button?.matches("[data-stop]")) { for (const each of items) if (each.state !== "failed") cancel(each); tick(); }
+      else if (button?.matches("[data-close]")) lower();
+      else if (button?.matches("[data-cancel]") && item) { cancel(item); tick(); }
+      else if (button?.matches("[data-again]") && item) again(item);
+    });
+    document.body.append(dock);
+  };
+  const lower = () => { dock.remove(); dock = null; items.length = 0; clearInterval(clock); clock = null; };
+  const draw = (item) => {
+    if (!dock) return;
+    if (!item.row) {
+      item.row = parts.querySelector("li").cloneNode(true);
+      item.row.querySelector(".name").textContent = item.row.querySelector(".name").title = item.name;
+      dock.querySelector("ul").prepend(item.row);
+      prune();
+    }
+    const find = (what) => item.row.querySelector(what);
+    const sending = item.state === "sending";
+    find("progress").hidden = !sending;
+    find("progress").value = item.file.size ? item.sent / item.file.size : 0;
+    find("[data-cancel]").hidden = !sending;
+    find("[data-again]").hidden = item.state !== "failed" || Boolean(item.result);
+    if (item.result) { if (!item.result.isConnected) find(".state").replaceChildren(item.result); return; }
+    const says = { sending: item.note || `${Math.floor(100 * item.sent / (item.file.size || 1))}%`, reading: "Being read", waiting: "Waits", cancelled: "Cancelled", failed: "Not sent" };
+    find(".state").textContent = says[item.state] || "";
+    let why = find(".why");
+    if (item.state === "failed" && !why) { why = document.createElement("span"); why.className = "why"; item.row.append(why); }
+    if (why) why.textContent = item.state === "failed" ? item.note : "";
+  };
+  const prune = () => {
+    const lines = dock.querySelectorAll("li");
+    for (let at = lines.length - 1, over = lines.length - ROWS; at >= 0 && over > 0; at--) {
+      const item = items.find((each) => each.row === lines[at]);
+      if (item && ["imported", "duplicate", "skipped", "cancelled"].includes(item.state)) { lines[at].remove(); over--; }
+    }
+  };
+  let clock = null, ticks = 0, pace = [], ended = false;
+  const tick = () => {
+    if (!dock) return;
+    const by = {}, wanted = items.filter((each) => each.state !== "cancelled");
+    for (const item of items) by[item.state] = (by[item.state] || 0) + 1;
+    const total = wanted.reduce((sum, each) => sum + each.file.size, 0), gone = wanted.reduce((sum, each) => sum + each.sent, 0);
+    const busy = (by.waiting || 0) + (by.sending || 0), done = !busy && !by.reading;
+    for (const item of items) if (item.state === "sending") draw(item);
+    const find = (what) => dock.querySelector(what);
+    find("header progress").value = total ? gone / total : 1;
+    find("header progress").hidden = done;
+    find("[data-stop]").hidden = !busy;
+    find("[data-close]").hidden = !done;
+    find("[data-page]").hidden = !page;
+    if (page) find("[data-page]").href = page;
+    pace = [...pace.slice(-20), [performance.now(), gone]];
+    const [at, before] = pace[0], rate = (gone - before) / ((performance.now() - at) / 1000 || 1);
+    const came = [by.imported && `${by.imported.toLocaleString("en")} imported`, by.duplicate && `${by.duplicate.toLocaleString("en")} already here`,
+      by.skipped && `${by.skipped.toLocaleString("en")} not pictures`, by.failed && `${by.failed.toLocaleString("en")} failed`, by.cancelled && `${by.cancelled.toLocaleString("en")} cancelled`].filter(Boolean).join(", ");
+    find("[data-title]").textContent = busy ? `Uploading ${count(busy, "file")}` : by.reading ? `Reading ${count(by.reading, "file")}` : count(items.length, "file");
+    find("[data-sub]").textContent = !busy ? came : !navigator.onLine ? "No connection; it goes on by itself"
+      : `${size(gone)} of ${size(total)}` + (rate > 1000 && gone < total ? `, about ${lasts((total - gone) / rate)} left` : "") + (came ? `; ${came}` : "");
+    if (++ticks % 3 === 0) poll();
+    if (done && !ended) {
+      find("[data-said]").textContent = `Uploads done: ${came}`;
+      document.body.dispatchEvent(new CustomEvent("uploads:done", { detail: by }));
+      // An empty gallery has nothing that could grow.
+      if (by.imported && !by.failed && document.querySelector(".first-empty")) location.reload();
+    }
+    ended = done;
+  };
+
+  // Ways in: drop, paste, choose.
+  const hidden = (path) => path.split("/").some((part) => part.startsWith(".")) || /(^|\/)(Thumbs\.db|desktop\.ini)$/.test(path);
+  const walk = async (entry, found) => {
+    if (entry.isFile) {
+      const file = await new Promise((ok, no) => entry.file(ok, no)).catch(() => null);
+      if (file) found.push([file, entry.fullPath.replace(/^\//, "")]);
+      return;
+    }
+    const reader = entry.createReader();
+    for (;;) {
+      const some = await new Promise((ok) => reader.readEntries(ok, () => ok([])));
+      if (!some.length) return;
+      for (const each of some) if (!hidden(each.name)) await walk(each, found);
+    }
+  };
+  const dropped = async (data) => {
+    // Entries are gone after the event, so they are taken before the first wait.
+    const entries = [...data.items].filter((each) => each.kind === "file").map((each) => each.webkitGetAsEntry?.());
+    if (!entries.length || entries.includes(null) || entries.includes(undefined)) return add([...data.files].map((file) => [file, file.name]));
+    for (const entry of entries) { const found = []; await walk(entry, found); add(found); }
+  };
+  const veil = parts.querySelector(".veil").cloneNode(true);
+  document.body.append(veil);
+  let own = false, depth = 0;
+  const brings = (event) => !own && event.dataTransfer?.types.includes("Files");
+  addEventListener("dragstart", () => { own = true; });
+  addEventListener("dragend", () => { own = false; });
+  addEventListener("dragenter", (event) => { if (brings(event)) { event.preventDefault(); depth++; veil.hidden = false; } });
+  addEventListener("dragleave", (event) => { if (brings(event) && --depth <= 0) { depth = 0; veil.hidden = true; } });
+  addEventListener("dragover", (event) => { if (brings(event)) { event.preventDefault(); event.dataTransfer.dropEffect = "copy"; } });
+  addEventListener("drop", (event) => {
+    if (!brings(event)) return;
+    event.preventDefault();
+    depth = 0;
+    veil.hidden = true;
+    dropped(event.dataTransfer);
+  });
+  addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files || [])];
+    if (!files.length || event.target.closest?.("input, textarea, [contenteditable]")) return;
+    event.preventDefault();
+    add(files.map((file) => [file, file.name]));
+  });
+  const chosen = (input) => {
+    add([...input.files].map((file) => [file, file.webkitRelativePath || file.name]).filter(([, name]) => !name.includes("/") || !hidden(name)));
+    input.value = "";
+  };
+  const choose = () => {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "file", multiple: true, accept: "image/*,video/*" });
+    input.addEventListener("change", () => chosen(input));
+    input.click();
+  };
+  document.addEventListener("change", (event) => { if (event.target.matches?.("[data-upload-files]")) chosen(event.target); });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[data-upload-pick]") && !event.ctrlKey && !event.metaKey) { event.preventDefault(); choose(); }
+  });
+  Keys.bind("page", { upload: choose });
+  addEventListener("beforeunload", (event) => { if (active || waiting.length) event.preventDefault(); });
+})();
