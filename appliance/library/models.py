@@ -16,6 +16,7 @@ from sqlalchemy import (
     Integer,
     SmallInteger,
     UniqueConstraint,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
@@ -106,6 +107,27 @@ class Asset(Keyed, Base):
         Index("ix_asset_rating", text("rating DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),
         Index("ix_asset_size", text("size DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),
         Index("ix_asset_shuffle", "shuffle", "id", postgresql_where=text(VISIBLE)),
+        Index(
+            "ix_asset_duration",
+            text("coalesce(duration_ms, 0::bigint) DESC"),
+            text("id DESC"),
+            postgresql_where=text(VISIBLE),
+        ),
+        # Words in what people wrote.
+        Index(
+            "ix_asset_title",
+            "title",
+            postgresql_using="gin",
+            postgresql_ops={"title": "gin_trgm_ops"},
+            postgresql_where=text("title IS NOT NULL"),
+        ),
+        Index(
+            "ix_asset_note",
+            "note",
+            postgresql_using="gin",
+            postgresql_ops={"note": "gin_trgm_ops"},
+            postgresql_where=text("note IS NOT NULL"),
+        ),
         # Rare by nature, so that walking the timeline for them would read most of it.
         Index(
             "ix_asset_favourite",
@@ -251,6 +273,13 @@ class Provenance(Keyed, Base):
     __tablename__ = "provenance"
     __table_args__ = (
         Index("ix_provenance_asset", "asset_id"),
+        # Words in file names, which are bytes: searched in their escaped form.
+        Index(
+            "ix_provenance_name",
+            literal_column("lower(encode(path, 'escape'))").label("escaped"),
+            postgresql_using="gin",
+            postgresql_ops={"escaped": "gin_trgm_ops"},
+        ),
         CheckConstraint("how IN ('folder', 'upload', 'subscription')", name="how"),
     )
 

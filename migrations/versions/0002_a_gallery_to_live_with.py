@@ -266,62 +266,6 @@ def _tables() -> None:
     )
     op.add_column("asset", sa.Column("trashed_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("asset", sa.Column("trashed_from", sa.Text(), nullable=True))
-    op.create_index(
-        "ix_asset_archived",
-        "asset",
-        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("state = 'archived'"),
-    )
-    op.create_index(
-        "ix_asset_favourite",
-        "asset",
-        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("favourite AND state IN ('inbox', 'kept') AND NOT private"),
-    )
-    op.create_index(
-        "ix_asset_private",
-        "asset",
-        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("state IN ('inbox', 'kept') AND private"),
-    )
-    op.create_index(
-        "ix_asset_rating",
-        "asset",
-        [sa.literal_column("rating DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
-    )
-    op.create_index(
-        "ix_asset_shuffle",
-        "asset",
-        ["shuffle", "id"],
-        unique=False,
-        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
-    )
-    op.create_index(
-        "ix_asset_size",
-        "asset",
-        [sa.literal_column("size DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
-    )
-    op.create_index(
-        "ix_asset_trashed",
-        "asset",
-        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
-        unique=False,
-        postgresql_where=sa.text("state = 'trashed'"),
-    )
-    op.create_index(
-        "ix_asset_trashed_at",
-        "asset",
-        ["trashed_at", "id"],
-        unique=False,
-        postgresql_where=sa.text("state = 'trashed'"),
-    )
     op.add_column("root", sa.Column("purpose", sa.Text(), server_default=sa.text("'folder'"), nullable=False))
     op.create_index(
         "uq_root_uploads", "root", ["purpose"], unique=True, postgresql_where=sa.text("purpose = 'uploads'")
@@ -445,6 +389,97 @@ def _conversions() -> None:
         op.create_index(
             f"ix_conversion_{name}", "conversion", [column], unique=False, postgresql_where=sa.text(condition)
         )
+
+
+def _orders_and_words() -> None:
+    op.create_index(
+        "ix_asset_archived",
+        "asset",
+        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state = 'archived'"),
+    )
+    op.create_index(
+        "ix_asset_favourite",
+        "asset",
+        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("favourite AND state IN ('inbox', 'kept') AND NOT private"),
+    )
+    op.create_index(
+        "ix_asset_private",
+        "asset",
+        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state IN ('inbox', 'kept') AND private"),
+    )
+    op.create_index(
+        "ix_asset_rating",
+        "asset",
+        [sa.literal_column("rating DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
+    )
+    op.create_index(
+        "ix_asset_shuffle",
+        "asset",
+        ["shuffle", "id"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
+    )
+    op.create_index(
+        "ix_asset_size",
+        "asset",
+        [sa.literal_column("size DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
+    )
+    op.create_index(
+        "ix_asset_trashed",
+        "asset",
+        [sa.literal_column("effective_at DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state = 'trashed'"),
+    )
+    op.create_index(
+        "ix_asset_trashed_at",
+        "asset",
+        ["trashed_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("state = 'trashed'"),
+    )
+    op.create_index(
+        "ix_asset_duration",
+        "asset",
+        [sa.literal_column("coalesce(duration_ms, 0::bigint) DESC"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("state IN ('inbox', 'kept') AND NOT private"),
+    )
+    for written in ("title", "note"):
+        op.create_index(
+            f"ix_asset_{written}",
+            "asset",
+            [written],
+            unique=False,
+            postgresql_using="gin",
+            postgresql_ops={written: "gin_trgm_ops"},
+            postgresql_where=sa.text(f"{written} IS NOT NULL"),
+        )
+    op.create_index(
+        "ix_provenance_name",
+        "provenance",
+        [sa.literal_column("lower(encode(path, 'escape')) gin_trgm_ops")],
+        unique=False,
+        postgresql_using="gin",
+    )
+    op.create_index(
+        "ix_tag_alike",
+        "tag",
+        ["name_key"],
+        unique=False,
+        postgresql_using="gin",
+        postgresql_ops={"name_key": "gin_trgm_ops"},
+    )
 
 
 def _triggers() -> None:
