@@ -35,6 +35,7 @@ SECTIONS = (
     Section("sessions", "/settings/sessions", "Sessions"),
     Section("appearance", "/settings/appearance", "Appearance"),
     Section("keyboard", "/settings/keyboard", "Keyboard"),
+    Section("app", "/settings/app", "On the phone", admins=True),
     Section("people", "/settings/people", "People", admins=True),
     Section("log", "/settings/log", "Audit log", admins=True),
     Section("about", "/settings/about", "About and licences"),
@@ -116,6 +117,11 @@ class SettingsController(Controller):
         return go(
             "/settings/keyboard?said=kept", cookies=[remember("keys", "on" if sent.keys == "on" else "off")]
         )
+
+    @get("/app")
+    async def app(self, request: AnyRequest) -> Response[Any]:
+        """How a phone gets Vitrine into its share menu."""
+        return await section(request, "settings/app.html", "app")
 
     @get("/log")
     async def log(self, request: AnyRequest, before: int | None = None) -> Response[Any]:

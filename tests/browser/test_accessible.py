@@ -37,7 +37,13 @@ PAGES = (
     "/settings/people/2",
     "/settings/people/2/remove",
     "/settings/log",
+    "/settings/app",
     "/settings/about",
+    "/tags",
+    "/upload",
+    "/import/failures",
+    "/import/history",
+    "/search/help",
     "/more",
     "/nowhere",
 )

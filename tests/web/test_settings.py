@@ -23,7 +23,7 @@ OWN = [
     "/settings/about",
     "/more",
 ]
-ADMINS = ["/settings/people", "/settings/log"]
+ADMINS = ["/settings/people", "/settings/log", "/settings/app"]
 
 
 async def signed_in(db: Database, client: httpx.AsyncClient, name: str, role: Role) -> int:
