@@ -17,6 +17,7 @@ VISIBLE = "state IN ('inbox', 'kept') AND NOT private"
 
 def upgrade() -> None:
     _tables()
+    _orders_and_words()
     _tag_memories()
     _conversions()
     _triggers()
