@@ -9,7 +9,7 @@
   list.hidden = true;
   form.append(list);
   for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
-    "aria-controls": "found", "aria-haspopup": "listbox" })) input.setAttribute(name, value);
+    "aria-controls": "options", "aria-haspopup": "listbox" })) input.setAttribute(name, value);
   const before = input.value;
   let timer = 0, asked = null, active = -1;
 

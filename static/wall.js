@@ -2,13 +2,21 @@
 const Wall = (() => {
   const wall = document.getElementById("wall");
   if (!wall) return null;
-  const NEAR = 1500, FAR = 5000, MOST = 300;
+  const NEAR = 1200, FAR = 1600, MOST = 300, KEPT_MS = 60_000;
+  const query = wall.dataset.q ?? "";
+
+  // Every address of this page says the query and a place in its order.
+  const address = (path, place) => {
+    const said = new URLSearchParams(query ? { q: query, ...place } : place).toString();
+    return said ? `${path}?${said}` : path;
+  };
+  const told = () => document.body.dispatchEvent(new CustomEvent("wall:changed"));
 
   // ---- what is on screen
   const under = () => document.querySelector(".top")?.getBoundingClientRect().bottom ?? 0;
   const topTile = () => {
     const edge = under();
-    for (const chunk of document.querySelectorAll(".chunk:not([data-empty])")) {
+    for (const chunk of wall.querySelectorAll(".chunk:not([data-empty])")) {
       if (chunk.getBoundingClientRect().bottom <= edge) continue;
       for (const row of chunk.querySelectorAll(".row")) {
         if (row.getBoundingClientRect().bottom > edge + 8) return row.querySelector("a");
@@ -16,6 +24,11 @@ const Wall = (() => {
     }
     return null;
   };
+  const visible = (tile) => {
+    const box = tile.getBoundingClientRect();
+    return box.bottom > under() && box.top < innerHeight && box.height > 0;
+  };
+  const tiles = () => [...wall.querySelectorAll(".tile > a")];
 
   // ---- heights: known exactly before a chunk is built, from its rows' slope, its gaps and its headings
   const pixels = (value) => parseFloat(value) || 0;
@@ -38,55 +51,63 @@ const Wall = (() => {
     const next = measure();
     if (Math.abs(next.width - now.width) < 0.5 && next.gap === now.gap) return;
     now = next;
-    document.querySelectorAll(".chunk").forEach(size);
+    wall.querySelectorAll(".chunk").forEach(size);
   }).observe(wall);
 
   // ---- loading
+  let changedAt = -KEPT_MS;
   const get = async (url) => {
-    const answer = await fetch(url, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
+    // What the browser kept may still hold what was just thrown away.
+    const cache = performance.now() - changedAt < KEPT_MS ? "no-cache" : "default";
+    const answer = await fetch(url, { cache, headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
     const away = answer.headers.get("HX-Redirect");
     if (away) location.href = away;
     if (!answer.ok || away) throw new Error(`${url}: ${answer.status}`);
     const holder = document.createElement("template");
     holder.innerHTML = await answer.text();
+    holder.content.querySelectorAll(".chunk").forEach(size);
     return holder.content;
   };
-  // What is on screen stays where it is. By hand, since engines anchor differently or not at all.
+  // What is on screen stays where it is. By hand, since engines anchor differently or not at all; and by name,
+  // since the same picture may come back as another element.
   const steady = (change) => {
-    const fixed = topTile(), before = fixed?.getBoundingClientRect().top;
+    const first = topTile(), seen = first ? tiles().filter(visible).map((t) => [t.id, t.getBoundingClientRect().top]) : [];
+    if (first) seen.unshift([first.id, first.getBoundingClientRect().top]);
     change();
-    const moved = fixed?.isConnected ? fixed.getBoundingClientRect().top - before : 0;
-    if (moved) scrollBy({ top: moved, behavior: "instant" });
-  };
-  const load = async (link) => {
-    if (link.dataset.busy) return;
-    link.dataset.busy = "1";
-    try {
-      const found = await get(link.querySelector("a").dataset.from);
-      found.querySelectorAll(".chunk").forEach(size);
-      const added = [...found.children];
-      steady(() => link.replaceWith(found));
-      added.forEach(watch);
-      limit(link.dataset.way === "after" ? "before" : "after");
-    } catch {
-      delete link.dataset.busy;
-      link.classList.add("broken");
+    for (const [id, top] of seen) {
+      const tile = document.getElementById(id);
+      if (!tile) continue;
+      const moved = tile.getBoundingClientRect().top - top;
+      if (moved) scrollBy({ top: moved, behavior: "instant" });
+      return;
     }
   };
-  const fill = async (chunk) => {
-    if (chunk.dataset.empty === undefined || chunk.dataset.busy) return;
-    chunk.dataset.busy = "1";
-    try {
-      const found = await get(chunk.dataset.url);
-      found.querySelectorAll(".chunk").forEach(size);
-      const added = [...found.children];
-      if (added.length) steady(() => chunk.replaceWith(found));
-      added.forEach(watch);
-    } catch { delete chunk.dataset.busy; }
+  const running = new WeakMap();
+  const once = (part, work) => {
+    if (!running.has(part)) running.set(part, work().finally(() => running.delete(part)));
+    return running.get(part);
   };
+  const hang = (part, found) => {
+    const added = [...found.children];
+    steady(() => part.replaceWith(found));
+    added.forEach(watch);
+    told();
+  };
+  const load = (link) => once(link, async () => {
+    try {
+      hang(link, await get(link.querySelector("a").dataset.from));
+      limit(link.dataset.way === "after" ? "before" : "after");
+    } catch { link.classList.add("broken"); }
+  });
+  const fill = (chunk) => once(chunk, async () => {
+    if (chunk.dataset.empty === undefined) return;
+    try { hang(chunk, await get(chunk.dataset.url)); } catch { /* the next beat asks again */ }
+  });
   // Letting go means dropping the nodes: kept aside they would pile up by the hundred thousand.
+  const held = new Map();
   const empty = (chunk) => {
     if (chunk.dataset.empty !== undefined || chunk.contains(document.activeElement)) return;
+    for (const tile of chunk.querySelectorAll(".tile > a")) held.set(tile.id, chunk);
     chunk.dataset.empty = "";
     chunk.style.blockSize = `${chunk.getBoundingClientRect().height}px`;
     chunk.replaceChildren();
@@ -97,8 +118,8 @@ const Wall = (() => {
     made.dataset.way = way;
     link.className = "btn";
     link.textContent = way === "after" ? "Newer" : "Older";
-    link.href = `/?${way}=${place}`;
-    link.dataset.from = `/items?${way}=${place}`;
+    link.href = address("/", { [way]: place });
+    link.dataset.from = address("/items", { [way]: place });
     made.append(link);
     return made;
   };
@@ -129,14 +150,70 @@ const Wall = (() => {
   };
   // What did not arrive is asked for again with the next beat, while it is still wanted.
   document.body.addEventListener("beat", () => {
-    for (const part of document.querySelectorAll(".pager.broken, .chunk[data-empty]")) {
+    for (const part of wall.querySelectorAll(".pager.broken, .chunk[data-empty]")) {
       part.classList.remove("broken");
       pagers.unobserve(part);
       chunks.unobserve(part);
       watch(part);
     }
   });
-  const begin = () => document.querySelectorAll("#wall > *").forEach(watch);
+  const begin = () => { wall.querySelectorAll(":scope > *").forEach(watch); told(); };
+
+  // ---- for the viewer and the keys: the pictures as one list, whatever is loaded
+  const find = async (id) => {
+    const tile = document.getElementById(id);
+    if (tile) return tile;
+    if (held.get(id)?.isConnected) await fill(held.get(id));
+    return document.getElementById(id);
+  };
+  // The picture before (-1) or after (1) another one, loading what lies between; null at the ends.
+  const beside = async (id, step) => {
+    const way = step > 0 ? "nextElementSibling" : "previousElementSibling";
+    for (let tries = 0; tries < 4; tries++) {
+      const tile = await find(id), chunk = tile?.closest(".chunk");
+      if (!chunk) return null;
+      const all = tiles(), next = all[all.indexOf(tile) + step];
+      if (next?.closest(".chunk") === chunk) return next;
+      const part = chunk[way];
+      if (!part) return null;
+      if (part.matches(".chunk:not([data-empty])")) return next ?? null;
+      await (part.matches(".pager") ? load(part) : fill(part));
+    }
+    return null;
+  };
+  // Scrolls only to what is not on screen already.
+  const reveal = async (id) => {
+    const tile = await find(id);
+    if (tile && !visible(tile)) tile.scrollIntoView({ block: "center", behavior: "instant" });
+    return tile;
+  };
+
+  // ---- after something was done to pictures: what left goes, and nobody loses the place
+  const renew = async () => {
+    changedAt = performance.now();
+    const order = tiles().map((t) => t.id), at = order.indexOf(document.activeElement?.id);
+    const live = [...wall.querySelectorAll(".chunk:not([data-empty])")];
+    const found = await Promise.all(live.map((chunk) => get(chunk.dataset.url).catch(() => null)));
+    steady(() => {
+      live.forEach((chunk, n) => {
+        if (!found[n] || !chunk.isConnected) return;
+        const added = [...found[n].children];
+        chunk.replaceWith(found[n]);
+        added.forEach(watch);
+      });
+    });
+    if (!wall.querySelector(".chunk")) { location.href = address("/", {}); return; }
+    if (at >= 0) {
+      const next = [...order.slice(at), ...order.slice(0, at).reverse()].find((id) => document.getElementById(id));
+      document.getElementById(next)?.focus({ preventScroll: true });
+    }
+    told();
+  };
+  let again = 0;
+  document.body.addEventListener("operation:done", () => {
+    clearTimeout(again);
+    again = setTimeout(renew, 60);
+  });
 
   // ---- while the first page still fills: never under a hand that has begun to scroll or to walk
   document.body.addEventListener("htmx:before:request", (event) => {
@@ -144,5 +221,5 @@ const Wall = (() => {
   });
   document.body.addEventListener("htmx:after:swap", () => { now = measure(); begin(); });
   begin();
-  return { topTile, under };
+  return { query, address, topTile, under, tiles, beside, reveal, renew };
 })();

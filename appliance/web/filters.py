@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from appliance.core import clock
+from appliance.core.errors import VitrineError
 from appliance.search import grammar, tree
 from appliance.search.errors import SearchError
-from appliance.search.query import Query, Term
-from appliance.search.tree import And, Node, Not
+from appliance.search.query import Query, Term, show_leaf
+from appliance.search.tree import And, Node, Not, Tag
 from appliance.tagging.names import KINDS
 from appliance.web import places
 
@@ -71,10 +72,17 @@ class Group(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-def refusal(q: str, error: SearchError) -> Refusal:
-    """Where in the text the error is, and what it says."""
+def refusal(q: str, error: VitrineError) -> Refusal:
+    """Where in the text the error is, and what it says; a search that was too slow is at fault as a whole."""
+    if not isinstance(error, SearchError):
+        return Refusal(q, "", "", error.title, error.hint)
     start, end = min(error.start, len(q)), min(error.end, len(q))
-    return Refusal(q[:start], q[start:end], q[end:], error.title, error.hint)
+    return Refusal(q[:start], q[start:end] or " ", q[end:], error.title, error.hint)
+
+
+def tag_text(name: str, kind: str) -> str:
+    """A tag as it is typed; its kind is said where it has one of its own."""
+    return show_leaf(Tag(name, None if kind == "general" else kind))
 
 
 def box(query: Query, kinds: Mapping[str, str]) -> Box:

@@ -62,7 +62,7 @@ async def test_a_long_walk_keeps_the_page_small_and_the_way_back_whole(
     await set_up(made, db)
     await walk(made, 700, "scrollY > 40000")
     assert await made.page.evaluate("document.querySelectorAll('.chunk').length") > 8
-    assert await made.page.evaluate("document.querySelectorAll('*').length") < 3000
+    assert await made.page.evaluate("document.querySelectorAll('*').length") <= 1500
     assert await made.page.evaluate("document.querySelectorAll('.chunk[data-empty]').length") > 3
     await walk(made, -700, "scrollY === 0")
     await made.page.wait_for_timeout(400)
@@ -76,7 +76,7 @@ async def test_heights_are_known_before_chunks_are_built(browser: Browser, site:
     await seed(db, site.settings.home, 700, stored=700)
     made = await visit(browser, site)
     await set_up(made, db)
-    await walk(made, 600, "document.querySelectorAll('.chunk:not([data-empty])').length >= 3")
+    await walk(made, 600, "document.querySelectorAll('.chunk:not([data-empty])').length >= 2")
     off = await made.page.evaluate(
         """[...document.querySelectorAll('.chunk:not([data-empty])')].map((chunk) => {
             const told = parseFloat(chunk.style.containIntrinsicBlockSize.replace('auto ', ''));
@@ -86,7 +86,7 @@ async def test_heights_are_known_before_chunks_are_built(browser: Browser, site:
             return Math.abs(told - real);
         })"""
     )
-    assert len(off) >= 3
+    assert len(off) >= 2
     assert max(off) <= 1, off
 
 

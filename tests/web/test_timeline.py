@@ -11,7 +11,9 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.library import timeline
+from appliance.library.timeline import Tile
+from appliance.search import services
+from appliance.search.query import EVERYTHING
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
 
@@ -28,6 +30,14 @@ def ids(text: str) -> list[int]:
 
 def pager(text: str, way: str) -> str | None:
     return next((url.replace("&amp;", "&") for found, url in PAGER.findall(text) if found == way), None)
+
+
+async def order(db: Database, q: str = "", limit: int = 1000) -> list[Tile]:
+    """Everything that a search finds, from the top."""
+    async with db.unit_of_work() as uow:
+        query = services.parse(q) if q else EVERYTHING
+        plan = await services.plan(uow.sql, query, services.Scope(admin=True))
+        return await services.older(uow.sql, plan, plan.order.first(), limit, inclusive=True)
 
 
 async def chunk(client: httpx.AsyncClient, url: str) -> str:
@@ -58,9 +68,8 @@ async def test_going_up_from_the_middle_shows_the_rest_exactly_once(
     client: httpx.AsyncClient, db: Database, settings: Settings, apart: timedelta
 ) -> None:
     made = await seed(db, settings.home, 700, apart=apart)
-    order = made if apart else sorted(made, reverse=True)
-    async with db.unit_of_work() as uow:
-        rows = await timeline.older(uow.sql, timeline.NEWEST, 700, inclusive=True)
+    expected = made if apart else sorted(made, reverse=True)
+    rows = await order(db)
     middle = rows[430].position.text()
     page = (await client.get(f"/?at={middle}")).text
     seen, up, down = ids(page), pager(page, "after"), pager(page, "before")
@@ -73,7 +82,7 @@ async def test_going_up_from_the_middle_shows_the_rest_exactly_once(
         part = await chunk(client, down)
         seen += ids(part)
         down = pager(part, "before")
-    assert seen == order
+    assert seen == expected
 
 
 async def test_what_comes_in_between_is_shown_when_a_chunk_is_fetched_again(
@@ -106,8 +115,7 @@ async def test_a_chunk_that_grew_beyond_its_limit_goes_on_where_it_was_cut(
     client: httpx.AsyncClient, db: Database, settings: Settings
 ) -> None:
     made = await seed(db, settings.home, 900, apart=timedelta(minutes=5))
-    async with db.unit_of_work() as uow:
-        rows = await timeline.older(uow.sql, timeline.NEWEST, 900, inclusive=True)
+    rows = await order(db)
     url: str | None = f"/items?from={rows[0].position.text()}&to={rows[899].position.text()}&edges=be"
     seen: list[int] = []
     while url:
@@ -171,8 +179,9 @@ async def test_a_month_leads_to_its_newest_picture(
     await seed(db, settings.home, 600)
     page = (await client.get("/?at=2026-09")).text
     assert 'id="m2026-09"' in page
-    menu = (await client.get("/")).text
-    assert re.search(r'href="/\?at=2026-09#m2026-09" aria-label="September 2026"', menu)
+    menu = (await client.get("/months")).text
+    link = r'href="/\?at=2026-09#m2026-09" data-of="2026-09" aria-label="September 2026, \d+"'
+    assert re.search(link, menu)
 
 
 async def test_a_picture_that_failed_is_listed_with_its_reason_a40(

@@ -1,0 +1,169 @@
+"""One page of pictures in the order of a search, while it is put together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from appliance.core import keyset
+from appliance.core.keyset import Position
+from appliance.search import services
+from appliance.search.plan import Plan
+from appliance.web import places, rows, words
+from appliance.web.rows import LOOK_AHEAD, Chunk
+from appliance.web.visitor import Visitor
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+PAGE, ABOVE = 96, 48
+PHONE_PAGE, PHONE_ABOVE = 72, 48
+RANGE_LIMIT = 3 * PAGE
+"""A chunk that is asked for again may have grown by what came in since; beyond this it is split."""
+EAGER = 12
+
+
+class Wanted(NamedTuple):
+    """Where in the order someone wants to be; nothing said means the top."""
+
+    at: str = ""
+    before: str = ""
+    after: str = ""
+
+    @property
+    def top(self) -> bool:
+        """Whether no place was named."""
+        return not (self.at or self.before or self.after)
+
+
+def _month(place: Position) -> tuple[int, int]:
+    moment = place.value
+    return (moment.year, moment.month) if isinstance(moment, datetime) else (0, 0)
+
+
+class View:
+    """One page of the gallery."""
+
+    def __init__(self, sql: Connection[Any], plan: Plan, visitor: Visitor, q: str) -> None:
+        self.sql, self.plan, self.q = sql, plan, q
+        self.target = visitor.target
+        phone = visitor.width == "phone"
+        self.limit, self.above = (PHONE_PAGE, PHONE_ABOVE) if phone else (PAGE, ABOVE)
+        self.chunk: Chunk | None = None
+        self.more_newer = self.more_older = False
+        self.anchor = 0
+        self.until = ("", "")
+
+    async def show(self, wanted: Wanted) -> View:
+        """The page around, below or above a place, or the first one."""
+        if wanted.at:
+            return await self.around(self.place(wanted.at))
+        if wanted.before:
+            return await self.down(self.place(wanted.before))
+        if wanted.after:
+            return await self.up(self.place(wanted.after))
+        return await self.down(self.plan.order.first(), inclusive=True, at_top=True)
+
+    def place(self, text: str) -> Position:
+        """A position; in an order of dates also a month, which means just before its first picture."""
+        month = rows.moment_of_month(text) if self.plan.by_month else None
+        if month is None:
+            return self.plan.order.check(keyset.parse(text))
+        if self.plan.order.rising:
+            return Position(month, 0)
+        year, following = (month.year + 1, 1) if month.month == 12 else (month.year, month.month + 1)
+        first = self.plan.order.first()
+        return first if year > 9999 else Position(month.replace(year=year, month=following), 0)
+
+    def beyond(self, place: Position) -> Position:
+        """The next possible place below one."""
+        return Position(place.value, place.id + (1 if self.plan.order.rising else -1))
+
+    def _portion(self, found: Any, limit: int) -> tuple[Any, bool]:
+        return rows.portion(found, limit, self.target, by_month=self.plan.by_month)
+
+    def _lay_out(self, tiles: Any, *, begins: bool, ends: bool, cut_short: bool = False) -> None:
+        self.chunk = rows.lay_out(
+            tiles,
+            self.target,
+            begins=begins,
+            ends=ends,
+            cut_short=cut_short,
+            by_month=self.plan.by_month,
+        )
+
+    async def down(self, place: Position, *, inclusive: bool = False, at_top: bool = False) -> View:
+        """The page below a place."""
+        found = await services.older(self.sql, self.plan, place, self.limit + LOOK_AHEAD, inclusive=inclusive)
+        run, ends = self._portion(found, self.limit)
+        self.more_older = len(run) < len(found)
+        self.more_newer = not at_top
+        if run:
+            self._lay_out(run, begins=at_top or _month(run[0].position) != _month(place), ends=ends)
+        return self
+
+    async def up(self, place: Position) -> View:
+        """The page above a place."""
+        found = await services.newer(self.sql, self.plan, place, self.limit + LOOK_AHEAD)
+        run, begins = self._portion(found, self.limit)
+        self.more_newer, self.more_older = len(run) < len(found), True
+        if run:
+            tiles = list(reversed(run))
+            self._lay_out(tiles, begins=begins, ends=_month(tiles[-1].position) != _month(place))
+        return self
+
+    async def around(self, place: Position) -> View:
+        """The page that holds a place, with something above it, so that one can scroll both ways."""
+        newer = await services.newer(self.sql, self.plan, place, self.above + LOOK_AHEAD)
+        older = await services.older(self.sql, self.plan, place, self.limit + LOOK_AHEAD, inclusive=True)
+        head, begins = self._portion(newer, self.above)
+        tail, ends = self._portion(older, self.limit)
+        self.more_newer, self.more_older = len(head) < len(newer), len(tail) < len(older)
+        tiles = [*reversed(head), *tail]
+        self.anchor = len(head)
+        if tiles:
+            self._lay_out(tiles, begins=begins, ends=ends)
+        return self
+
+    async def again(self, first: Position, last: Position, edges: str) -> View:
+        """The same stretch that a browser let go of, with whatever came into it since."""
+        found = await services.between(self.sql, self.plan, first, last, RANGE_LIMIT + LOOK_AHEAD)
+        short = len(found) == RANGE_LIMIT + LOOK_AHEAD
+        run, ends = self._portion(found, RANGE_LIMIT) if short else (found, "e" in edges)
+        if run:
+            self._lay_out(run, begins="b" in edges, ends=ends, cut_short=short)
+            self.until = (last.text(), ("b" if ends else "") + ("e" if "e" in edges else ""))
+        return self
+
+    def values(self) -> dict[str, Any]:
+        """What the templates show."""
+        return {
+            "chunk": self.chunk,
+            "more_newer": self.more_newer,
+            "more_older": self.more_older,
+            "anchor": self.anchor,
+            "until": self.until,
+            "eager": EAGER,
+            "by_month": self.plan.by_month,
+            "may_edit": self.plan.scope.admin,
+            "asset_q": places.at("", self.q),
+            "link": lambda path, **place: places.at(path, self.q, **place),
+        }
+
+    @property
+    def month(self) -> str:
+        """The month that the reader looks at first."""
+        if self.chunk is None or not self.plan.by_month:
+            return ""
+        seen = [p.tile for g in self.chunk.groups for r in g.rows for p in r.tiles]
+        moment = seen[min(self.anchor, len(seen) - 1)].effective_at
+        return f"{words.MONTHS[moment.month - 1]} {moment.year}"
+
+    @property
+    def waiting(self) -> int:
+        """How many tiles still lack their picture."""
+        if self.chunk is None:
+            return 0
+        return sum(p.tile.grid != "complete" for g in self.chunk.groups for r in g.rows for p in r.tiles)
