@@ -63,6 +63,10 @@ class Group(msgspec.Struct, frozen=True):
         return self.count > MOST
 
 
+# Bounds of a class as rows of its index: with a plain equality the planner may prefer to walk all entries
+# by their id in the hope of meeting some of the class soon.
+_LAST_ID = 2**63 - 1
+_OF_KIND = f"(e.reason, e.id) >= (kind.reason, 0) AND (e.reason, e.id) <= (kind.reason, {_LAST_ID})"
 # The classes by hopping through the index: twenty looks at most, however many files failed.
 _GROUPS = f"""
 WITH RECURSIVE kind AS (
@@ -75,10 +79,10 @@ WITH RECURSIVE kind AS (
 SELECT kind.reason, c.files, f.id, r.path AS root, r.purpose, f.path, f.size, f.detail
 FROM kind,
 LATERAL (SELECT count(*) AS files FROM (
-    SELECT FROM root_entry e WHERE outcome = 'failed' AND NOT ignored AND e.reason = kind.reason
+    SELECT FROM root_entry e WHERE outcome = 'failed' AND NOT ignored AND {_OF_KIND}
     ORDER BY e.reason, e.id LIMIT {MOST + 1}) counted) c,
 LATERAL (SELECT id, root_id, path, size, detail FROM root_entry e
-         WHERE outcome = 'failed' AND NOT ignored AND e.reason = kind.reason
+         WHERE outcome = 'failed' AND NOT ignored AND {_OF_KIND}
          ORDER BY e.reason, e.id LIMIT {SAMPLES}) f
 JOIN root r ON r.id = f.root_id
 WHERE kind.reason IS NOT NULL
@@ -105,9 +109,10 @@ async def groups(sql: Connection[Any]) -> list[Group]:
     return list(found.values())
 
 
-_FILES = """
+_FILES = f"""
 SELECT e.id, r.path AS root, r.purpose, e.path, e.size, e.reason, e.detail
-FROM (SELECT * FROM root_entry WHERE outcome = 'failed' AND NOT ignored AND reason = $1 AND id > $2
+FROM (SELECT * FROM root_entry WHERE outcome = 'failed' AND NOT ignored
+          AND (reason, id) > ($1::text, $2) AND (reason, id) <= ($1::text, {_LAST_ID})
       ORDER BY reason, id LIMIT $3) e
 JOIN root r ON r.id = e.root_id ORDER BY e.id
 """

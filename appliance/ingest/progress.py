@@ -143,14 +143,20 @@ class Line(msgspec.Struct, frozen=True):
 
 
 OUTCOMES = ("imported", "duplicate", "unchanged", "failed", "skipped")
+_LAST_ID = 2**63 - 1
+# Bounds as rows of the index: with equalities the planner may walk all tasks by their id instead.
 _LINES = """
 SELECT t.id, e.path, e.size, t.status, t.outcome, t.reason, t.detail, e.asset_id
-FROM import_task t JOIN root_entry e ON e.id = t.entry_id
-WHERE t.batch_id = $1 AND t.id > $2 {which} ORDER BY {order} LIMIT $3
+FROM (SELECT * FROM import_task WHERE {which} ORDER BY {order} LIMIT $3) t
+JOIN root_entry e ON e.id = t.entry_id ORDER BY t.id
 """
-_EACH = _LINES.format(which="", order="t.batch_id, t.id")
+_EACH = _LINES.format(
+    which=f"(batch_id, id) > ($1, $2) AND (batch_id, id) <= ($1, {_LAST_ID})", order="batch_id, id"
+)
 _OF_OUTCOME = _LINES.format(
-    which="AND t.outcome = $4 AND t.outcome IS NOT NULL", order="t.batch_id, t.outcome, t.id"
+    which="outcome IS NOT NULL AND (batch_id, outcome, id) > ($1, $4, $2)"
+    f" AND (batch_id, outcome, id) <= ($1, $4, {_LAST_ID})",
+    order="batch_id, outcome, id",
 )
 
 

@@ -57,6 +57,7 @@ class Ingest:
                 walking.batch_id,
             )
             await scanning.forget_reopened(uow.sql, walking)
+            await scanning.forget_vanished(uow.sql, walking)
 
     async def drain(self) -> Counter[str]:
         outcomes: Counter[str] = Counter()
