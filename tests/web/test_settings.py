@@ -43,7 +43,7 @@ async def test_a_viewer_has_settings_of_their_own(
     assert answer.status_code == 200
     assert answer.text.count("<h1") == 1
     for closed in (*ADMINS, "/admin/activity", "/history", "/import"):
-        assert f'href="{closed}' not in answer.text
+        assert f'href="{closed}"' not in answer.text
 
 
 @pytest.mark.parametrize("path", [*OWN, *ADMINS])
