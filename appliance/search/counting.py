@@ -9,10 +9,11 @@ import msgspec
 
 from appliance.library.models import VISIBLE
 from appliance.search import statements
+from appliance.search.gathering import size
 from appliance.search.patience import patience, within
-from appliance.search.plan import Plan, size
+from appliance.search.plan import Plan
 from appliance.search.predicates import Arguments
-from appliance.search.tree import Tag, conjuncts
+from appliance.search.tree import Filter, Leaf, Not, Tag, conjuncts, leaves
 
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ SAMPLE = 4000
 """Assets in the random order that an estimate looks at: a tenth off at most in most cases."""
 COUNT_MS = 500
 MONTHS_MS = 250
-MONTHS_ROWS = 150_000
-"""More rows cannot be sorted into months within the limit, so it is not even tried."""
+ROW_MS, PROBE_MS = 0.0007, 0.0013
+"""What costs more than the limit by these is not even tried."""
 _EVERYTHING = """
 SELECT (SELECT coalesce(sum(assets), 0) FROM month_count)::bigint
      + (SELECT coalesce(sum(assets), 0) FROM month_delta)::bigint
@@ -95,9 +96,11 @@ async def _known(sql: Connection[Any], plan: Plan) -> int | None:
     if plan.everything:
         return max(0, int(await sql.fetchval(_EVERYTHING)))
     needed = conjuncts(plan.query.node)
-    if len(needed) == 1 and isinstance(needed[0], Tag) and len(ids := plan.found.ids(needed[0])) == 1:
-        return max(0, int(await sql.fetchval(_ONE_TAG, ids[0]) or 0))
-    return None
+    tag = needed[0].child if isinstance(needed[0], Not) else needed[0]
+    if len(needed) != 1 or not isinstance(tag, Tag) or len(ids := plan.found.ids(tag)) != 1:
+        return None
+    with_it = max(0, int(await sql.fetchval(_ONE_TAG, ids[0]) or 0))
+    return with_it if tag is needed[0] else max(0, int(await sql.fetchval(_EVERYTHING)) - with_it)
 
 
 async def _estimated(sql: Connection[Any], plan: Plan, *, at_least: int) -> int:
@@ -126,7 +129,7 @@ async def months(sql: Connection[Any], plan: Plan) -> list[tuple[date, int]] | N
         return []
     if plan.everything and plan.worlds == (VISIBLE,):
         return [(r["month"], r["assets"]) for r in await sql.fetch(_MONTHS)]
-    if _rows(plan) > MONTHS_ROWS:
+    if _cost_ms(plan) > MONTHS_MS:
         return None
     bind = Arguments()
     when = "t.effective_at" if plan.walked else "a.effective_at"
@@ -139,6 +142,12 @@ async def months(sql: Connection[Any], plan: Plan) -> list[tuple[date, int]] | N
     return None if rows is None else [(r[0], r[1]) for r in rows]
 
 
+def _cost_ms(plan: Plan) -> float:
+    # Measured: a row of an index and its asset, and each probe of another table.
+    probes = sum(1 for n in plan.remaining() for leaf in leaves(n) if _probed(leaf))
+    return _rows(plan) * (ROW_MS + PROBE_MS * probes)
+
+
 def _rows(plan: Plan) -> float:
     # About how many rows are read to see all that the search finds.
     if plan.walked:
@@ -146,6 +155,10 @@ def _rows(plan: Plan) -> float:
     if plan.gathered is not None:
         return size(plan.gathered, plan.found)
     return plan.found.library
+
+
+def _probed(leaf: Leaf) -> bool:
+    return not isinstance(leaf, Filter) or leaf.key in ("kind", "folder", "text", "tags", "source")
 
 
 async def fold(sql: Connection[Any]) -> int:

@@ -18,7 +18,7 @@ _VALUES = {
     "added": "a.id",
     "rating": "a.rating",
     "size": "a.size",
-    "duration": "coalesce(a.duration_ms, 0)",
+    "duration": "coalesce(a.duration_ms, 0::bigint)",
     "random": "a.shuffle",
 }
 Bind = Callable[[object, str], str]

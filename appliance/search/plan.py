@@ -19,8 +19,10 @@ from appliance.core.keyset import Position
 from appliance.library.models import HIDDEN, VISIBLE
 from appliance.search import orders, tree
 from appliance.search.errors import SearchError
+from appliance.search.found import Found
+from appliance.search.gathering import MANY, size
 from appliance.search.keys import KEYS, WORLDS
-from appliance.search.lookup import COUNTED_FILES, Found, look_up
+from appliance.search.lookup import look_up
 from appliance.search.orders import Order
 from appliance.search.query import Query, Term
 from appliance.search.tree import And, Filter, Node, Not, Or, Tag
@@ -36,7 +38,6 @@ WORLD_SQL = {"archived": "state = 'archived'", "trashed": "state = 'trashed'", "
 PAGE = 150
 """About what a page reads; with it is weighed whether gathering is cheaper than walking."""
 ALWAYS_GATHERED = 1000
-MANY = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ async def plan(sql: Connection[Any], query: Query, scope: Scope, *, now: datetim
     """Look up what the names stand for and choose how to read it; unknown tags match nothing."""
     _allowed(query, scope)
     moment = now or clock.now().astimezone(settings_module.current().zone)
-    return choose(query, scope, await look_up(sql, query), moment)
+    return choose(query, scope, await look_up(sql, query, moment), moment)
 
 
 def choose(query: Query, scope: Scope, found: Found, now: datetime) -> Plan:
@@ -203,19 +204,3 @@ def _drivers(made: Plan) -> tuple[tuple[Tag, ...], Node | None]:
 def enough(library: int) -> float:
     """So few assets are faster gathered and sorted than found by walking past all the others."""
     return max(ALWAYS_GATHERED, math.sqrt(PAGE * library))
-
-
-def size(node: Node, found: Found) -> float:
-    """At most about so many assets; infinite where they cannot be gathered."""
-    match node:
-        case Tag():
-            return found.uses(node)
-        case And(children):
-            return min(size(c, found) for c in children)
-        case Or(children):
-            return sum(size(c, found) for c in children)
-        case Filter(key="folder", value=Word(text)):
-            files = found.folders[text].files
-            return MANY if files is None else min(files, COUNTED_FILES)
-        case _:
-            return MANY

@@ -8,9 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from appliance.search import lookup, values
+from appliance.search import found as names
+from appliance.search import values
+from appliance.search.found import Found
 from appliance.search.keys import FORMATS, TYPES
-from appliance.search.lookup import Found
 from appliance.search.tree import And, Filter, Node, Not, Or, Tag
 from appliance.search.values import Ago, Days, Range, Today, Value, Word
 
@@ -57,6 +58,15 @@ _NUMBERS = {
 }
 
 
+# Whether there is any tag at all is seen at the first one.
+_BARE: dict[Value, str] = {
+    Range(Fraction(0), Fraction(0)): "untagged",
+    Range(high=Fraction(1), with_high=False): "untagged",
+    Range(Fraction(0), with_low=False): "tagged",
+    Range(Fraction(1)): "tagged",
+}
+
+
 @dataclass(slots=True)
 class Arguments:
     """The values of one statement, in the order of its parameters."""
@@ -82,6 +92,20 @@ class Compiler:
     def all_of(self, nodes: tuple[Node, ...]) -> list[str]:
         """One condition for each node."""
         return [self.condition(node) for node in nodes]
+
+    def needed(self, node: Node, *, in_order: bool) -> str:
+        """The condition that a part of the whole search means, read in the order of dates or not."""
+        match node:
+            case Not(Tag() as tag) if in_order and len(ids := self.found.ids(tag)) == 1:
+                # Joined by the whole key of the index and left to the planner: where most assets carry the
+                # tag, both timelines are merged as they lie.
+                own = "t.asset_id" if self.when == "t.effective_at" else "a.id"
+                return (
+                    f"NOT EXISTS (SELECT FROM asset_tag n WHERE n.tag_id = {self.bind(ids[0], 'bigint')}"
+                    f" AND n.effective_at = {self.when} AND n.asset_id = {own})"
+                )
+            case _:
+                return self.condition(node)
 
     def condition(self, node: Node) -> str:
         """The condition that a node means."""
@@ -115,6 +139,8 @@ class Compiler:
         return _READERS.get(leaf.key, Compiler._number)(self, leaf)
 
     def _number(self, leaf: Filter) -> str:
+        if leaf.key == "tags" and leaf.value in _BARE:
+            return _MARKS[_BARE[leaf.value]]
         return self._range(_NUMBERS[leaf.key], leaf.value)
 
     def _range(self, column: str, value: Value) -> str:
@@ -163,6 +189,9 @@ class Compiler:
         return _MARKS[_text(leaf)]
 
     def _kind(self, leaf: Filter) -> str:
+        if (tags := self.found.kinds.get(_text(leaf))) is not None:
+            ids = [t.id for t in tags]
+            return _PROBE.format(f"asset_tag x WHERE x.asset_id = a.id AND {self.among('x.tag_id', ids)}")
         kind = self.bind(_text(leaf), "text")
         return _PROBE.format(
             f"asset_tag x JOIN tag k ON k.id = x.tag_id WHERE x.asset_id = a.id AND k.kind = {kind}"
@@ -174,22 +203,24 @@ class Compiler:
         )
 
     def _folder(self, leaf: Filter) -> str:
-        inside = lookup.within(self.found.folders[_text(leaf)], self.bind)
+        inside = names.within(self.found.folders[_text(leaf)], self.bind)
         return _PROBE.format(f"asset_file f WHERE f.asset_id = a.id AND {inside}")
 
     def _in_text(self, leaf: Filter) -> str:
-        pattern = self.bind(f"%{_literally(_text(leaf))}%", "text")
-        escaped = _as_bytes(_text(leaf))
-        name = self.bind(f"%{_literally(escaped)}%", "text")
-        # The name is what follows the last slash; paths are bytes, compared in their escaped form.
-        last = self.bind(f"{_no_pattern(escaped)}[^/]*$", "text")
+        written, name = self.patterns(_text(leaf))
+        # The name is what follows the last slash.
+        last = self.bind(f"{_no_pattern(_as_bytes(_text(leaf)))}[^/]*$", "text")
         path = "lower(encode(p.path, 'escape'))"
+        named = f"provenance p WHERE p.asset_id = a.id AND {path} LIKE {name} AND {path} ~ {last}"
         return (
-            f"coalesce(a.title, '') ILIKE {pattern} OR coalesce(a.note, '') ILIKE {pattern} OR "
-            + _PROBE.format(
-                f"provenance p WHERE p.asset_id = a.id AND {path} LIKE {name} AND {path} ~ {last}"
-            )
+            f"coalesce(a.title, '') ILIKE {written} OR coalesce(a.note, '') ILIKE {written}"
+            f" OR {_PROBE.format(named)}"
         )
+
+    def patterns(self, text: str) -> tuple[str, str]:
+        """Patterns for LIKE: for what people wrote, and for paths, which are bytes in escaped form."""
+        written = self.bind(f"%{_literally(text)}%", "text")
+        return written, self.bind(f"%{_literally(_as_bytes(text))}%", "text")
 
 
 _READERS: dict[str, Callable[[Compiler, Filter], str]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.core.keyset import Position
-from appliance.search import lookup
-from appliance.search.plan import Plan, size
+from appliance.search import gathering
+from appliance.search.plan import Plan
 from appliance.search.predicates import Arguments, Compiler
-from appliance.search.tree import And, Filter, Node, Or, Tag
+from appliance.search.tree import Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ def source(plan: Plan, bind: Arguments) -> Source:
     else:
         rows = f"{_few(plan, made)} JOIN asset a ON a.id = s.asset_id" if plan.gathered else "asset a"
         fixed = []
-    return Source(rows, (*fixed, *made.all_of(plan.remaining())))
+    in_order = plan.order.by_date and not plan.gathered
+    return Source(rows, (*fixed, *(made.needed(n, in_order=in_order) for n in plan.remaining())))
 
 
 def _merged(plan: Plan, bind: Arguments) -> str:
@@ -59,27 +60,7 @@ def _merged(plan: Plan, bind: Arguments) -> str:
 
 def _few(plan: Plan, made: Compiler) -> str:
     assert plan.gathered is not None  # noqa: S101 - asked for only then
-    return f"({' UNION '.join(_ids(plan.gathered, made))}) s"
-
-
-def _ids(node: Node, made: Compiler) -> list[str]:
-    # Perhaps more than the node means: every condition is checked on what was gathered.
-    match node:
-        case Tag():
-            ids = made.found.ids(node)
-            if not ids:
-                return ["SELECT NULL::bigint AS asset_id WHERE false"]
-            among = made.bind(ids, "bigint[]")
-            return [f"SELECT x.asset_id FROM asset_tag x WHERE x.tag_id = ANY({among}) GROUP BY x.asset_id"]
-        case Filter(key="folder"):
-            folder = made.found.folders[node.value.text]  # type: ignore[union-attr]
-            return [f"SELECT f.asset_id FROM asset_file f WHERE {lookup.within(folder, made.bind)}"]
-        case And(children):
-            return _ids(min(children, key=lambda c: size(c, made.found)), made)
-        case Or(children):
-            return [part for child in children for part in _ids(child, made)]
-        case _:
-            raise AssertionError("only tags and folders are gathered")
+    return f"({' UNION '.join(gathering.ids(plan.gathered, made))}) s"
 
 
 def hits(plan: Plan, bind: Arguments, stretch: Stretch, limit: str) -> str:
