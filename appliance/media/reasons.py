@@ -27,6 +27,7 @@ class Reason(StrEnum):
     HIDDEN = "hidden"
     SPECIAL = "special"
     SYMLINK = "symlink"
+    PURGED = "purged"
     UNEXPECTED = "unexpected"
 
     @property
@@ -40,7 +41,9 @@ class Reason(StrEnum):
         return self in _SKIPS
 
 
-_SKIPS = frozenset({Reason.NOT_MEDIA, Reason.SIDECAR, Reason.HIDDEN, Reason.SPECIAL, Reason.SYMLINK})
+_SKIPS = frozenset(
+    {Reason.NOT_MEDIA, Reason.SIDECAR, Reason.HIDDEN, Reason.SPECIAL, Reason.SYMLINK, Reason.PURGED}
+)
 
 _PLAIN: dict[Reason, str] = {
     Reason.EMPTY: "The file has no content; copy it again from where it came from.",
@@ -61,6 +64,7 @@ _PLAIN: dict[Reason, str] = {
     Reason.SIDECAR: "The file describes another file and is read together with it.",
     Reason.HIDDEN: "Hidden files are passed over; rename the file to include it.",
     Reason.SPECIAL: "This is a pipe, socket or device and not a regular file; nothing needs to be done.",
+    Reason.PURGED: "It was deleted for good here; change or rename the file to bring it in again.",
     Reason.UNEXPECTED: "Vitrine itself made a mistake with this file; the log tells more, please report it.",
     Reason.SYMLINK: "Links are not followed; add the folder that the link points to instead.",
 }

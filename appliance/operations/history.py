@@ -99,9 +99,9 @@ async def view(sql: Connection[Any], operation_id: int) -> OperationView:
 async def latest(
     sql: Connection[Any], *, limit: int, before: int | None = None, kinds: Sequence[Kind] = ()
 ) -> list[OperationView]:
-    """Actions newest first, from below a number on."""
+    """Actions newest first, from below a number on; those that found nothing to change are left out."""
     rows = await sql.fetch(
-        f"{_VIEW} WHERE ($2::bigint IS NULL OR o.id < $2)"
+        f"{_VIEW} WHERE ($2::bigint IS NULL OR o.id < $2) AND (o.changed > 0 OR o.status <> 'done')"
         " AND (cardinality($3::text[]) = 0 OR o.kind = ANY($3::text[]))"
         " ORDER BY o.id DESC LIMIT $4",
         KEPT_FOR,

@@ -115,5 +115,17 @@ def _about(operation: OperationView) -> str:
         return f"to {given['to'].replace('T', ', ')[:17]}"
     if "shift" in given:
         sign = "−" if given["shift"] < 0 else "+"  # noqa: RUF001 - the real minus sign
-        return f"{sign}{words.duration(abs(given['shift']))}"
+        return f"{sign}{_span(abs(given['shift']))}"
     return "after 30 days in the trash" if "before" in given else ""
+
+
+def _span(seconds: int) -> str:
+    """A distance without its empty parts: `2 h`, `1 day 30 min`."""
+    days, rest = divmod(seconds, 86_400)
+    hours, minutes = rest // 3_600, rest % 3_600 // 60
+    parts = [
+        words.count(days, "day") if days else "",
+        f"{hours} h" if hours else "",
+        f"{minutes} min" if minutes else "",
+    ]
+    return " ".join(part for part in parts if part)

@@ -177,6 +177,7 @@ SHORT_REASONS = {
     "hidden": "Hidden file",
     "special": "Not a regular file",
     "symlink": "A link",
+    "purged": "Deleted for good",
 }
 
 
