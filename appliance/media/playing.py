@@ -109,6 +109,8 @@ def _written(path: bytes) -> Iterator[Any]:
             "movflags": "hybrid_fragmented+frag_keyframe+default_base_moof",
             "min_frag_duration": _FRAGMENT_US,
             "use_editlist": "0",
+            # A calm film would otherwise lie in a buffer for a minute.
+            "flush_packets": "1",
         }
         with av.open(os.fsdecode(path), "w", format="mp4", options=options) as target:
             yield target
