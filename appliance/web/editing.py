@@ -15,10 +15,11 @@ from appliance.core.errors import Invalid
 from appliance.library import editing, queries
 from appliance.library.queries import AssetView
 from appliance.operations import history, services
+from appliance.operations.history import OperationView
 from appliance.operations.kinds import Kind
 from appliance.tagging import services as tagging
 from appliance.tagging.services import TagView
-from appliance.web import pages, said
+from appliance.web import pages
 from appliance.web.entry import form
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
 from appliance.web.operations import person_of
@@ -27,7 +28,6 @@ from appliance.web.tagchoice import Adding, choose
 
 AnyRequest = Request[Any, Any, Any]
 SHOWN_RECENT = 8
-STATES = {"archive": Kind.ARCHIVE, "keep": Kind.KEEP, "trash": Kind.TRASH, "restore": Kind.RESTORE}
 
 
 class Marks(msgspec.Struct):
@@ -66,11 +66,21 @@ class Turning(msgspec.Struct):
 
 
 class Wish(NamedTuple):
-    """One action of the marks, and whether it is worth a line with an undo."""
+    """One action of the marks, and the words of a line with an undo where it is worth one."""
 
     kind: Kind
     arguments: dict[str, Any]
-    told: bool
+    told: str = ""
+
+
+PRIVATE = Wish(Kind.PRIVATE, {}, "Only administrators see it now")
+PUBLIC = Wish(Kind.PUBLIC, {}, "Everybody sees it again")
+STATES = {
+    "archive": Wish(Kind.ARCHIVE, {}, "Archived"),
+    "keep": Wish(Kind.KEEP, {}, "Taken out of the archive"),
+    "trash": Wish(Kind.TRASH, {}, "Moved to the trash"),
+    "restore": Wish(Kind.RESTORE, {}, "Restored"),
+}
 
 
 def wish_of(sent: Marks) -> Wish:
@@ -78,21 +88,35 @@ def wish_of(sent: Marks) -> Wish:
     if sent.rating:
         if sent.rating not in {"0", "1", "2", "3", "4", "5"}:
             raise Invalid("A rating is a number from 0 to 5")
-        return Wish(Kind.RATE, {"rating": int(sent.rating)}, told=False)
+        return Wish(Kind.RATE, {"rating": int(sent.rating)})
     if sent.favourite:
-        return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {}, told=False)
+        return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {})
     if sent.private:
-        return Wish(Kind.PRIVATE if sent.private == "1" else Kind.PUBLIC, {}, told=True)
+        return PRIVATE if sent.private == "1" else PUBLIC
     if sent.state in STATES:
-        return Wish(STATES[sent.state], {}, told=True)
+        return STATES[sent.state]
     raise Invalid("No button was pressed")
 
 
-async def told(uow: UnitOfWork, operation_id: int) -> str:
+class Said(NamedTuple):
+    """Words about one asset, in place of those about many."""
+
+    text: str
+
+    def now(self, _operation: OperationView) -> str:
+        """What was done."""
+        return self.text
+
+    def besides(self, _operation: OperationView) -> list[str]:
+        """One asset meets nothing on the way."""
+        return []
+
+
+async def told(uow: UnitOfWork, operation_id: int, text: str) -> str:
     """A line at the lower edge about an action, with its undo; put beside the fragment that changed."""
     view = await history.view(uow.sql, operation_id)
     news = {"id": view.id, "kind": view.kind, "undoes": view.undone, "ids": [], "all": False, "moves": False}
-    line = pages.render("operations/_toast.html", operation=view, news=json.dumps(news), said=said)
+    line = pages.render("operations/_toast.html", operation=view, news=json.dumps(news), said=Said(text))
     return f'<hx-partial hx-target="#toasts" hx-swap="beforeend">{line}</hx-partial>'
 
 
@@ -177,7 +201,7 @@ class EditingController(Controller):
             beside = ""
             if found:
                 operation = await _tag(uow, Kind.UNTAG, asset_id, found[0], person)
-                beside = await told(uow, operation)
+                beside = await told(uow, operation, f"Removed {found[0].name}")
             values = await tag_values(uow, asset_id, person)
         return await answer(request, asset, "_tags", beside=beside, **values)
 
@@ -196,7 +220,7 @@ class EditingController(Controller):
         async with db.unit_of_work() as uow:
             await queries.asset(uow.sql, asset_id)
             asked = await services.act(uow, wish.kind, [asset_id], wish.arguments, person=person_of(request))
-            beside = await told(uow, asked.id) if wish.told and asked.changed else ""
+            beside = await told(uow, asked.id, wish.told) if wish.told and asked.changed else ""
             asset = await queries.asset(uow.sql, asset_id)
         return await answer(request, asset, "_edit_marks", beside=beside)
 
@@ -231,7 +255,7 @@ class EditingController(Controller):
             asked = await services.act(
                 uow, Kind.DATE, [asset_id], {"to": to.isoformat()}, person=person_of(request)
             )
-            beside = await told(uow, asked.id) if asked.changed else ""
+            beside = await told(uow, asked.id, "Set the date by hand") if asked.changed else ""
             asset = await queries.asset(uow.sql, asset_id)
         return await answer(request, asset, "_edit_date", beside=beside)
 

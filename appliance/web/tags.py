@@ -109,14 +109,16 @@ class TagsController(Controller):
             return await shell_page(request, uow.sql, "tags/index.html", screen, totals=totals, **values)
 
     @get("/complete")
-    async def complete(self, request: AnyRequest, text: str = "", kind: str = "") -> Response[Any]:
-        """Tags that what was typed may mean; where none is called so, the offer to make it."""
+    async def complete(
+        self, request: AnyRequest, text: str = "", kind: str = "", create: str = ""
+    ) -> Response[Any]:
+        """Tags that what was typed may mean; on wish with the offer to make it."""
         chosen, name = (kind, text) if kind in tagging.KINDS else tagging.split(text[:200])
         async with db.unit_of_work() as uow:
             found = await tagging.complete(uow.sql, name[:200], kind=chosen or None)
         key = tagging.name_key(name)
         known = any(key in (tagging.name_key(c.tag.name), tagging.name_key(c.alias or "")) for c in found)
-        offer = name.strip() if key and not known and not kind and _may_edit(request) else ""
+        offer = name.strip() if key and create and not known and _may_edit(request) else ""
         return fragment("tags/_options.html", found=found, offer=offer, offer_kind=chosen or "")
 
     @get("/{tag_id:int}")

@@ -65,10 +65,10 @@ async def test_completion_offers_to_make_what_nobody_is_called(
     client: httpx.AsyncClient, db: Database
 ) -> None:
     await tag(db, "cat", "artist")
-    found = await client.get("/tags/complete", params={"text": "ca"}, headers=PARTIAL)
+    found = await client.get("/tags/complete", params={"text": "ca", "create": "1"}, headers=PARTIAL)
     assert 'class="k-artist"' in found.text
     assert "Create “ca”" in found.text
-    known = await client.get("/tags/complete", params={"text": "artist:CAT"}, headers=PARTIAL)
+    known = await client.get("/tags/complete", params={"text": "artist:CAT", "create": "1"}, headers=PARTIAL)
     assert "Create" not in known.text
     fandom = await client.get("/tags/fandom", params={"fandom": "<i>New"})
     assert "Create the fandom “&lt;i&gt;New” too" in fandom.text
