@@ -16,6 +16,8 @@ WINDOW_S = 60
 LEAST_S = 3.0
 """A rate of the first instant would promise anything."""
 SAMPLE = 500
+BACKLOG = 50_000
+"""Counting further than this would cost more than the figure is worth."""
 # Bytes of one asset's pictures where nothing was made yet: measured over photographs of 12 megapixels.
 USUAL = {"grid-240": 8_000, "grid-480": 26_000, "preview": 170_000}
 
@@ -64,16 +66,15 @@ class Needs(msgspec.Struct, frozen=True):
         return self.originals + self.pictures
 
 
-async def picture_bytes(sql: Connection[Any]) -> int:
-    """What the pictures of one asset take on average: of those made last, else what is usual."""
+async def picture_bytes(sql: Connection[Any]) -> dict[str, int]:
+    """What each picture of an asset takes on average: of those made last, else what is usual."""
     rows = await sql.fetch(
         "SELECT name, avg(bytes)::bigint AS mean FROM ("
         " SELECT name, bytes FROM rendition WHERE status = 'complete' ORDER BY id DESC LIMIT $1) r"
         " GROUP BY name",
         SAMPLE,
     )
-    means = USUAL | {r["name"]: r["mean"] for r in rows if r["name"] in USUAL and r["mean"] is not None}
-    return sum(means.values())
+    return USUAL | {r["name"]: r["mean"] for r in rows if r["name"] in USUAL and r["mean"] is not None}
 
 
 async def mean_size(sql: Connection[Any], batch_id: int) -> int:
@@ -88,13 +89,23 @@ async def mean_size(sql: Connection[Any], batch_id: int) -> int:
     return mean or 0
 
 
+async def preview_backlog(sql: Connection[Any]) -> int:
+    """Pictures that are still to be made of what is here already; counted up to a bound."""
+    count: int = await sql.fetchval(
+        "SELECT count(*) FROM"
+        " (SELECT FROM rendition WHERE status = 'pending' ORDER BY priority, id LIMIT $1) p",
+        BACKLOG,
+    )
+    return count
+
+
 async def needs(sql: Connection[Any], waiting: Sequence[tuple[int, int, bool]]) -> Needs:
     """What batches will still write; each is (id, files that wait, whether originals are stored)."""
-    files = sum(count for _, count, _ in waiting)
-    if not files:
+    if not waiting:
         return Needs(0, 0)
-    originals = 0
+    files, originals = sum(count for _, count, _ in waiting), 0
     for batch_id, count, stored in waiting:
         if stored and count:
             originals += count * await mean_size(sql, batch_id)
-    return Needs(originals, files * await picture_bytes(sql))
+    means = await picture_bytes(sql)
+    return Needs(originals, files * sum(means.values()) + await preview_backlog(sql) * means["preview"])

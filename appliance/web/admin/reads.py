@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from appliance.ingest.services import ACTIVE
+
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -74,15 +76,15 @@ class AwayRoot(msgspec.Struct, frozen=True):
 async def batches(sql: Connection[Any]) -> list[BatchView]:
     """Imports under way, oldest first."""
     rows = await sql.fetch(
-        """
-        SELECT b.id, b.status, r.path AS root, b.under, b.mode, b.queued_at, b.files, b.imported, b.duplicate,
-               b.unchanged, b.failed, b.skipped,
+        f"""
+        SELECT import_batch.id, import_batch.status, r.path AS root, under, import_batch.mode, queued_at,
+               files, imported, duplicate, unchanged, failed, skipped,
                t.waiting, t.working
-        FROM import_batch b JOIN root r ON r.id = b.root_id,
+        FROM import_batch JOIN root r ON r.id = import_batch.root_id,
         LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS waiting,
                         count(*) FILTER (WHERE status = 'processing') AS working
-                 FROM import_task WHERE batch_id = b.id AND status IN ('pending', 'processing')) t
-        WHERE b.status IN ('pending', 'walking', 'importing') ORDER BY b.id LIMIT 20
+                 FROM import_task WHERE batch_id = import_batch.id AND status IN ('pending', 'processing')) t
+        WHERE {ACTIVE} ORDER BY import_batch.id LIMIT 20
         """
     )
     return [BatchView(*row) for row in rows]
