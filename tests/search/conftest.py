@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,38 @@ from appliance.search.services import Plan, Scope
 from appliance.tagging import services as tagging
 
 
-if TYPE_CHECKING:
-    from asyncpg import Connection
-
-
-NOW = datetime(2026, 12, 1, 12).astimezone()
+NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 ADMIN, VIEWER = Scope(admin=True), Scope(admin=False)
+
+
+def wall(*parts: int) -> datetime:
+    """A wall time, which has no zone."""
+    return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
+
+
+LATEST = wall(2026, 11, 1)
+
+
+def _row(number: int, at: datetime) -> dict[str, Any]:
+    return {
+        "kind": "still",
+        "sha256": f"\\x{number:064x}",
+        "size": 1000 + number,
+        "mime": "image/jpeg",
+        "width": 1600,
+        "height": 1200,
+        "date_source": "exif",
+        "effective_at": at.isoformat(),
+        "state": "kept",
+        "rating": 0,
+        "favourite": False,
+        "private": False,
+        "flags": [],
+        "notes": [],
+        "facts": {},
+        "turn": 0,
+        "added_at": "2026-11-01T00:00:00Z",
+    }
 
 
 class Library:
@@ -33,32 +60,22 @@ class Library:
         self._made = 0
 
     async def add(
-        self,
-        count: int,
-        *,
-        latest: datetime = datetime(2026, 11, 1),
-        apart: timedelta = timedelta(hours=7),
-        **columns: Sequence[Any] | Any,
+        self, count: int, *, latest: datetime = LATEST, apart: timedelta = timedelta(hours=7), **columns: Any
     ) -> list[int]:
-        """Assets of one kind, newest first; a column is one value for all or one for each."""
+        """Assets of one kind, newest first; a column is one value for all or a list with one for each."""
         rows = []
         for number in range(count):
             self._made += 1
-            own = {k: v[number] if isinstance(v, (list, tuple)) else v for k, v in columns.items()}
-            rows.append({"n": self._made, "at": latest - apart * number, **own})
+            own = {k: v[number] if isinstance(v, list) else v for k, v in columns.items()}
+            rows.append(_row(self._made, latest - apart * number) | own)
+        names = ", ".join(rows[0])
         async with self.db.unit_of_work() as uow:
-            return [await self._insert(uow.sql, row) for row in rows]
-
-    async def _insert(self, sql: Connection[Any], row: dict[str, Any]) -> int:
-        n, at = row.pop("n"), row.pop("at")
-        values = {
-            "kind": "still", "sha256": n.to_bytes(32, "big"), "size": 1000 + n, "mime": "image/jpeg",
-            "width": 1600, "height": 1200, "date_source": "exif", "effective_at": at, **row,
-        }  # fmt: skip
-        marks = ", ".join(f"${i}" for i in range(1, len(values) + 1))
-        return await sql.fetchval(
-            f"INSERT INTO asset ({', '.join(values)}) VALUES ({marks}) RETURNING id", *values.values()
-        )
+            made = await uow.sql.fetch(
+                f"INSERT INTO asset ({names}) SELECT {names}"
+                " FROM jsonb_populate_recordset(NULL::asset, $1::jsonb) RETURNING id",
+                json.dumps(rows, default=str),
+            )
+        return [r["id"] for r in made]
 
     async def tag(self, ids: Sequence[int], *names: str) -> list[int]:
         """Put tags on assets, `artist:anna` with its kind; made where they do not exist."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from appliance.search.services import SearchError
-from tests.search.conftest import ADMIN, VIEWER, Library
+from tests.search.conftest import ADMIN, NOW, VIEWER, Library, wall
 
 
 async def test_words_are_tags_and_all_must_hold(library: Library) -> None:
@@ -69,10 +69,14 @@ async def test_a_tag_that_does_not_exist_finds_nothing_but_excludes_nothing(
 async def test_numbers_compare_and_round(library: Library) -> None:
     small, large, film = await library.add(
         3,
-        width=[640, 4000, 1920], height=[480, 3000, 1080], size=[90_000, 5_200_000, 3_000_000_000],
-        kind=["still", "still", "video"], mime=["image/png", "image/jpeg", "video/x-matroska"],
-        duration_ms=[None, None, 90_400], rating=[0, 5, 3],
-    )  # fmt: skip
+        width=[640, 4000, 1920],
+        height=[480, 3000, 1080],
+        size=[90_000, 5_200_000, 3_000_000_000],
+        kind=["still", "still", "video"],
+        mime=["image/png", "image/jpeg", "video/x-matroska"],
+        duration_ms=[None, None, 90_400],
+        rating=[0, 5, 3],
+    )
     for q, wanted in {
         "width:>2000": [large],
         "width:640": [small],
@@ -107,10 +111,16 @@ async def test_numbers_compare_and_round(library: Library) -> None:
 
 async def test_dates_are_half_open_to_the_last_day_of_everything(library: Library) -> None:
     moments = [
-        datetime(9999, 12, 31, 23, 59, 59, 999_999), datetime(2025, 1, 1), datetime(2024, 12, 31, 23, 59, 59, 999_999),
-        datetime(2024, 3, 1), datetime(2024, 2, 29, 23, 59), datetime(2024, 2, 28, 12), datetime(2023, 3, 1),
-        datetime(2023, 2, 28, 23), datetime(1, 1, 1),
-    ]  # fmt: skip
+        wall(9999, 12, 31, 23, 59, 59, 999_999),
+        wall(2025, 1, 1),
+        wall(2024, 12, 31, 23, 59, 59, 999_999),
+        wall(2024, 3, 1),
+        wall(2024, 2, 29, 23, 59),
+        wall(2024, 2, 28, 12),
+        wall(2023, 3, 1),
+        wall(2023, 2, 28, 23),
+        wall(1, 1, 1),
+    ]
     made = [(await library.add(1, latest=moment))[0] for moment in moments]
     for q, wanted in {
         "date:2024-12-31": made[2:3],
@@ -149,9 +159,9 @@ async def test_dates_are_half_open_to_the_last_day_of_everything(library: Librar
 
 
 async def test_days_are_counted_back_from_now(library: Library) -> None:
-    now = datetime(2026, 12, 1, 12)
+    now = NOW.replace(tzinfo=None)
     today, yesterday, week, year = [
-        (await library.add(1, latest=now - back, added_at=datetime.now(UTC) - back))[0]
+        (await library.add(1, latest=now - back, added_at=(NOW - back).isoformat()))[0]
         for back in (timedelta(0), timedelta(days=1), timedelta(days=6), timedelta(days=300))
     ]
     assert await library.find("date:today") == [today]
@@ -171,9 +181,11 @@ async def test_folders_are_found_whole_or_by_a_part(library: Library) -> None:
             for p in (b"/photos", b"/photos2/trip")
         ]
         for asset, root, path in zip(
-            made, [roots[0], roots[0], roots[0], roots[1]], [b"2024/trip/a.jpg", b"2024/b.jpg", b"trip2/\xe9/c.jpg", b"d.jpg"],
+            made,
+            [roots[0], roots[0], roots[0], roots[1]],
+            [b"2024/trip/a.jpg", b"2024/b.jpg", b"trip2/\xe9/c.jpg", b"d.jpg"],
             strict=True,
-        ):  # fmt: skip
+        ):
             await uow.sql.execute(
                 "INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns) VALUES ($1, $2, $3, 1, 1)",
                 asset,
