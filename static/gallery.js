@@ -26,7 +26,20 @@
     document.querySelectorAll("[data-of][aria-current]").forEach((link) => link.removeAttribute("aria-current"));
     document.querySelectorAll(`[data-of="${month}"]`).forEach((link) => link.setAttribute("aria-current", "true"));
   };
-  document.body.addEventListener("htmx:after:swap", () => { month = ""; nameMonth(); });
+  // How many a month holds is known once the scrubber is there; it stands beside the heading.
+  const countMonths = () => {
+    for (const heading of wall.querySelectorAll(".month:not(:has(.n))")) {
+      const place = heading.nextElementSibling?.querySelector(".row")?.dataset.at ?? "";
+      const bar = document.querySelector(`.scrub [data-of="${place.slice(0, 4)}-${place.slice(4, 6)}"]`);
+      if (!bar) continue;
+      const count = document.createElement("span");
+      count.className = "n";
+      count.textContent = bar.dataset.count;
+      heading.append(count);
+    }
+  };
+  document.body.addEventListener("htmx:after:swap", () => { month = ""; nameMonth(); countMonths(); });
+  document.body.addEventListener("wall:changed", countMonths);
 
   // ---- the address
   const mark = (tile) => {

@@ -33,6 +33,8 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     # Fetched when the first picture is opened over the gallery.
     "viewer.page.css": ("vendor/photoswipe.css", "asset.css", "editing.css", "viewer.css"),
     "viewer.page.js": ("combo.js", "tags.js", "editing.js", "film.js", "viewer.js"),
+    "folders.page.css": (*SHELL_CSS, "folders.css"),
+    "folders.page.js": SHELL_JS,
     "asset.page.css": (*SHELL_CSS, "asset.css", "editing.css"),
     "asset.page.js": (*SHELL_JS, "operations.js", "film.js", "asset.js", "combo.js", "tags.js", "editing.js"),
     "tags.page.css": (*SHELL_CSS, "editing.css", "tags.css"),

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from appliance.tagging.services import TagView
 
 
+BARE = {
+    "is:trashed": (
+        "Nothing lies in the trash",
+        "What you throw away can be taken back from here for 30 days.",
+    ),
+    "is:archived": ("The archive is empty", "What you put aside leaves the gallery and stays here."),
+    "is:private": (
+        "Nothing is private",
+        "What is marked private is shown here only, and to administrators only.",
+    ),
+    "is:favourite": ("No favourites yet", "Press F on a picture, or mark it where it is open."),
+}
 ALL = ("", "this", "both", "all three", "all four", "all five", "all six", "all seven", "all eight")
 
 
@@ -41,6 +53,8 @@ class Nothing(NamedTuple):
 
 async def explain(sql: Connection[Any], plan: Plan) -> Nothing:
     """Why there is nothing, and what would find something."""
+    if (bare := BARE.get(plan.query.text)) is not None:
+        return Nothing(*bare, ())
     parts = await explaining.explain(sql, plan)
     unknown = [p for p in parts if p.unknown]
     ways = [_instead(plan, part, tag) for part in unknown for tag in part.alike]

@@ -21,7 +21,7 @@ from appliance.web.visitor import Visitor
 
 
 AnyRequest = Request[Any, Any, Any]
-SCREEN = Screen("gallery", "Folders", "folders")
+SCREEN = Screen("folders", "Folders", "folders")
 LONGEST = 8192
 
 

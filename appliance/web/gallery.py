@@ -141,7 +141,7 @@ class GalleryController(Controller):
                 return kept(
                     request, fragment("gallery/_months_found.html", years=years), seconds=KEEP_SECONDS
                 )
-            screen = Screen("gallery", "Months", "gallery")
+            screen = Screen("folders", "Months", "gallery")
             values = {"years": years, "search": filters.box(plan.query, _kinds(plan))}
             return await shell_page(request, uow.sql, "gallery/months.html", screen, **values)
 

@@ -82,7 +82,7 @@ class SearchController(Controller):
                 request,
                 uow.sql,
                 "gallery/help.html",
-                Screen("gallery", "What a search can say"),
+                Screen("folders", "What a search can say"),
                 parts=parts,
                 gallery=places.gallery,
             )
