@@ -86,6 +86,12 @@ async def show_page(request: AnyRequest, *, said: str = "", bad: bool = False) -
         return await shell_page(request, uow.sql, "import/index.html", SCREEN, **values)
 
 
+async def _batch_values(sql: Connection[Any], batch_id: int) -> dict[str, Any]:
+    found = await progress.batch(sql, batch_id)
+    run = await batches.one(sql, found, await batches.standing(sql))
+    return {"batch": found, "run": run, "outcome": batches.outcome(found)}
+
+
 def _number(text: str) -> int | None:
     if not text:
         return None
@@ -124,23 +130,14 @@ class ImportController(Controller):
         """One batch with its files."""
         kind = shown if shown in OUTCOMES else ""
         async with db.unit_of_work() as uow:
-            found = await progress.batch(uow.sql, batch_id)
+            values = await _batch_values(uow.sql, batch_id)
+            if wants_fragment(request):
+                return fragment("import/_batch_live.html", **values)
             lines = await progress.lines(uow.sql, batch_id, LINES + 1, outcome=kind, after=after)
-            now = await batches.standing(uow.sql)
-            return await shell_page(
-                request,
-                uow.sql,
-                "import/batch.html",
-                Screen("import", f"Import {batch_id}", "import"),
-                batch=found,
-                run=await batches.one(uow.sql, found, now),
-                lines=lines[:LINES],
-                more=lines[LINES - 1].id if len(lines) > LINES else None,
-                kind=kind,
-                shown=SHOWN,
-                outcome=batches.outcome(found),
-                modes=MODES,
-            )
+            values |= {"lines": lines[:LINES], "kind": kind, "shown": SHOWN}
+            values["more"] = lines[LINES - 1].id if len(lines) > LINES else None
+            screen = Screen("import", f"Import {batch_id}", "import")
+            return await shell_page(request, uow.sql, "import/batch.html", screen, **values)
 
     @post("/{batch_id:int}/cancel", status_code=200)
     async def cancel(self, request: AnyRequest, batch_id: int) -> Response[Any]:
