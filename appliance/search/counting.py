@@ -40,17 +40,6 @@ SELECT month, sum(assets)::bigint AS assets FROM (
     SELECT month, assets FROM month_count UNION ALL SELECT month, assets FROM month_delta
 ) m GROUP BY month HAVING sum(assets) > 0 ORDER BY month DESC
 """
-_FOLD_MONTHS = """
-WITH gone AS (
-    DELETE FROM month_delta WHERE id IN (SELECT id FROM month_delta ORDER BY id LIMIT 50000)
-    RETURNING month, assets
-), sums AS (SELECT month, sum(assets) AS assets, count(*) AS n FROM gone GROUP BY month ORDER BY month),
-folded AS (
-    INSERT INTO month_count AS c (month, assets) SELECT month, assets FROM sums
-    ON CONFLICT (month) DO UPDATE SET assets = c.assets + excluded.assets
-) SELECT coalesce(sum(n), 0)::bigint FROM sums
-"""
-_FOLDING = 0x5654524E0012
 
 
 class Total(msgspec.Struct, frozen=True):
@@ -159,12 +148,3 @@ def _rows(plan: Plan) -> float:
 
 def _probed(leaf: Leaf) -> bool:
     return not isinstance(leaf, Filter) or leaf.key in ("kind", "folder", "text", "tags", "source")
-
-
-async def fold(sql: Connection[Any]) -> int:
-    """Add waiting deltas to the counts of months; the answer is how many were folded."""
-    # One at a time: two would wait for each other's months.
-    if not await sql.fetchval("SELECT pg_try_advisory_xact_lock($1)", _FOLDING):
-        return 0
-    folded: int = await sql.fetchval(_FOLD_MONTHS)
-    return folded

@@ -10,7 +10,7 @@ from appliance.core.keyset import Position
 from appliance.library.models import VISIBLE
 from appliance.library.timeline import TILES, Tile
 from appliance.search import statements
-from appliance.search.counting import Total, count, count_exact, fold, months
+from appliance.search.counting import Total, count, count_exact, months
 from appliance.search.errors import SearchError, TooSlow
 from appliance.search.grammar import parse
 from appliance.search.patience import patience
@@ -40,7 +40,6 @@ __all__ = [
     "between",
     "count",
     "count_exact",
-    "fold",
     "months",
     "neighbours",
     "newer",

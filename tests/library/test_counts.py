@@ -9,6 +9,7 @@ import pytest
 
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.settings import Settings
+from appliance.library import months
 from appliance.library.models import VISIBLE
 from appliance.search import services
 from appliance.tagging import services as tagging
@@ -69,11 +70,11 @@ async def test_counters_equal_a_recount_after_any_changes(
                 case _:
                     await uow.sql.execute(rng.choice(CHANGES), some)
             if rng.random() < 0.3:
-                await services.fold(uow.sql)
+                await months.fold(uow.sql)
                 await tagging.fold(uow.sql)
             await agree(uow)
     async with db.unit_of_work() as uow:
-        while await services.fold(uow.sql):
+        while await months.fold(uow.sql):
             pass
         while await tagging.fold(uow.sql):
             pass
