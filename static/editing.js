@@ -53,16 +53,33 @@
     form.requestSubmit();
   });
 
-  let typing = false;
+  // Whoever types faster than the server answers keeps what was typed, and an Enter in between counts.
+  const named = () => document.getElementById("tag-name");
+  let typing = false, sent = null, ahead = "", again = false;
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("[data-adds-tag]") || !event.target.contains(named())) return;
+    if (sent === null) sent = named().value; else again = true;
+  }, true);
   document.body.addEventListener("htmx:before:swap", () => {
     typing = Boolean(document.activeElement?.closest?.("[data-adds-tag]"));
+    ahead = sent !== null && named() && named().value !== sent ? named().value : "";
   });
+  document.body.addEventListener("htmx:finally:request", () => { sent = null; again = false; });
   document.body.addEventListener("htmx:after:swap", () => {
     // The next tag can be typed without reaching for the mouse.
     if (typing && !document.activeElement?.closest?.("[data-adds-tag]")) {
-      (document.getElementById("tag-kind") || document.getElementById("tag-name"))?.focus();
+      (document.getElementById("tag-kind") || named())?.focus();
     }
     typing = false;
+    const field = named(), more = again;
+    sent = null;
+    again = false;
+    if (ahead && field && !field.value) {
+      field.value = ahead;
+      if (more) setTimeout(() => field.form?.requestSubmit());
+      else field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    ahead = "";
     const turned = document.querySelector("#asset-marks[data-turned]");
     if (!turned) return;
     turned.removeAttribute("data-turned");

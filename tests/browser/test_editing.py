@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 
 from appliance.core.db import Database
 from appliance.library import queries
@@ -34,6 +35,12 @@ async def opened(browser: Browser, site: Site, db: Database) -> tuple[Visit, int
     return made, ids[1]
 
 
+async def slowly(route: Route) -> None:
+    answer = await route.fetch()
+    await asyncio.sleep(0.4)
+    await route.fulfill(response=answer)
+
+
 async def test_a_tag_is_completed_by_keys_and_the_field_waits_for_the_next(
     browser: Browser, site: Site, db: Database
 ) -> None:
@@ -54,6 +61,21 @@ async def test_a_tag_is_completed_by_keys_and_the_field_waits_for_the_next(
     await made.page.keyboard.press("Enter")
     await made.until("document.querySelectorAll('.kinds .chip').length === 2")
     assert await tags_of(db, one) == [("mountain", None), ("snowfield", None)]
+    assert await made.troubles() == []
+
+
+async def test_tags_typed_faster_than_the_server_answers_are_all_added(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made, one = await opened(browser, site, db)
+    await made.page.route("**/tags", slowly)
+    await made.page.focus("#tag-name")
+    for name in ("snow", "mountain"):
+        await made.page.keyboard.press("Control+A")
+        await made.page.keyboard.type(name)
+        await made.page.keyboard.press("Enter")
+    await made.until("document.querySelectorAll('.kinds .chip').length === 2")
+    assert await tags_of(db, one) == [("mountain", None), ("snow", None)]
     assert await made.troubles() == []
 
 
@@ -89,6 +111,7 @@ async def test_a_removed_tag_comes_back_where_it_was(browser: Browser, site: Sit
 async def test_keys_rate_favour_and_take_back(browser: Browser, site: Site, db: Database) -> None:
     made, one = await opened(browser, site, db)
     # Faster than the answers come.
+    await made.page.route("**/marks", slowly)
     for key in "2f4":
         await made.page.keyboard.press(key)
     await made.until("document.querySelector('#asset-marks .stars').ariaLabel === 'Rating, 4 of 5'")
