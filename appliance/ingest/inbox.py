@@ -6,6 +6,7 @@ Nothing in it is tried again by itself while the file is unchanged; a person may
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,11 @@ class Failure(msgspec.Struct, frozen=True):
     size: int
     reason: str
     detail: str | None
+
+    @property
+    def shown(self) -> bytes:
+        """What people know it by: of a sent file not the folder that we made for it."""
+        return self.path.partition(b"/")[2] or self.path if self.purpose == "uploads" else self.path
 
     @property
     def absolute(self) -> bytes:
@@ -278,10 +284,11 @@ async def ignore(which: Which) -> int:
 
 def _delete(paths: Sequence[bytes]) -> None:
     for path in paths:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        except FileNotFoundError:
-            continue
+        # The folder that was made for this one file.
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(path))
 
 
 async def take_back(which: Which) -> int:

@@ -143,9 +143,11 @@ async def end_pass(uow: UnitOfWork) -> None:
 
 
 async def imports_idle(sql: Connection[Any]) -> bool:
-    """True when no file waits for its import or is in one."""
+    """True when no file can be imported or is in work; those of folders that are away wait for a scan."""
     busy: bool = await sql.fetchval(
-        "SELECT EXISTS (SELECT 1 FROM import_task WHERE status = 'pending')"
+        "SELECT EXISTS (SELECT 1 FROM import_batch b JOIN root r ON r.id = b.root_id AND r.status = 'ready'"
+        " WHERE b.status IN ('walking', 'importing') AND EXISTS ("
+        " SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending'))"
         " OR EXISTS (SELECT 1 FROM import_task WHERE status = 'processing')"
     )
     return not busy

@@ -200,6 +200,45 @@ async def test_retried_folder_that_was_closed_is_walked_again(ingest: Ingest, fo
     ] == ["pending"]
 
 
+async def sent(ingest: Ingest, folder: Path, name: str, content: bytes) -> None:
+    """A sent file that failed, as it lies in the hidden folder."""
+    put(folder, f"token/{name}", content)
+    async with ingest.db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO root (path, mode, purpose) VALUES ($1, 'move', 'uploads') ON CONFLICT DO NOTHING",
+            bytes(folder),
+        )
+        await uow.sql.execute(
+            "INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, reason, seen_batch)"
+            " SELECT id, $1, $2, 1, 1, 'failed', 'crashed', 1 FROM root",
+            f"token/{name}".encode(),
+            len(content),
+        )
+
+
+async def test_sent_file_is_tried_again_like_any_other(ingest: Ingest, folder: Path) -> None:
+    await sent(ingest, folder, "a.jpg", jpeg(1))
+    async with ingest.db.unit_of_work() as uow:
+        (group,) = await inbox.groups(uow.sql)
+    assert group.samples[0].shown == b"a.jpg"
+    assert (await inbox.retry(Which(reason="crashed"))).queued == 1
+    assert await ingest.drain() == {"imported": 1}
+    assert (await outcomes(ingest))[b"token/a.jpg"][0] == "imported"
+
+
+async def test_ignoring_a_sent_file_deletes_it(ingest: Ingest, folder: Path) -> None:
+    await sent(ingest, folder, "a.jpg", b"nothing")
+    await sent(ingest, folder, "b.jpg", b"else")
+    (entry,) = await ingest.rows("SELECT id FROM root_entry WHERE path = 'token/a.jpg'")
+    assert await inbox.ignore(Which(id=int(str(entry["id"])))) == 1
+    assert sorted(p.name for p in (folder / "token").iterdir()) == ["b.jpg"]
+    async with ingest.db.unit_of_work() as uow:
+        assert await inbox.ignored(uow.sql, 10) == []
+    assert await inbox.take_back(Which()) == 0
+    assert await inbox.ignore(Which(reason="crashed")) == 1
+    assert not (folder / "token").exists()
+
+
 async def test_inbox_of_a_hundred_thousand_reads_a_page_of_it(ingest: Ingest, folder: Path) -> None:
     async with ingest.db.unit_of_work() as uow:
         await uow.sql.execute("INSERT INTO root (path, mode) VALUES ('/media/many', 'in_place')")
