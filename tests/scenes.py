@@ -1,6 +1,6 @@
 """Painted landscapes for screenshots: made on the spot, so that no one's pictures are shown.
 
-`python -m tests.scenes FOLDER COUNT` writes them with taken dates over some months.
+`python -m tests.scenes FOLDER COUNT` writes them with taken dates over some months, and a few clips.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import av
 from PIL import Image, ImageDraw, ImageFilter
 
 
@@ -71,16 +72,54 @@ def scene(seed: int) -> Image.Image:
     return image.filter(ImageFilter.GaussianBlur(0.6))
 
 
+PLACES = ("Coast", "Mountains", "Evenings")
+
+
 def paint(folder: Path, count: int, *, newest: datetime) -> None:
-    """Write `count` scenes, each some hours or days older than the one before."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write `count` scenes into folders, each some hours or days older than the one before."""
     rng, taken = random.Random(8420), newest
     for number in range(count):
         exif = Image.Exif()
         exif.get_ifd(0x8769)[0x9003] = taken.strftime("%Y:%m:%d %H:%M:%S")
-        scene(number).save(folder / f"scene-{number:03}.jpg", quality=85, exif=exif)
+        place = folder / PLACES[number % len(PLACES)] / str(taken.year)
+        place.mkdir(parents=True, exist_ok=True)
+        scene(number).save(place / f"scene-{number:03}.jpg", quality=85, exif=exif)
         taken -= timedelta(hours=rng.choice([1, 2, 5, 30, 90]))
 
 
+def clip(path: Path, seed: int, *, seconds: int = 8, made: datetime | None = None) -> None:
+    """A slow pan over one landscape."""
+    picture = scene(seed).resize((1280, 720))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as target:
+        if made is not None:
+            target.metadata["creation_time"] = made.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+        stream = target.add_stream("libx264", rate=12)
+        stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv420p"
+        for number in range(seconds * 12):
+            left = round(number * 640 / (seconds * 12))
+            frame = av.VideoFrame.from_image(picture.crop((left, 180, left + 640, 540)))
+            frame.pts = number
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode(None))
+
+
+def spoil(folder: Path) -> None:
+    """Files that cannot be read, each for a reason of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = folder / "whole.jpg"
+    scene(900).save(whole, quality=80)
+    body = whole.read_bytes()
+    whole.unlink()
+    for number in range(3):
+        (folder / f"cut-{number}.jpg").write_bytes(body[: 900 + number])
+    (folder / "empty.png").write_bytes(b"")
+    (folder / "drawing.psd").write_bytes(b"8BPS\x00\x01" + bytes(200))
+    (folder / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+
+
 if __name__ == "__main__":
-    paint(Path(sys.argv[1]), int(sys.argv[2]), newest=datetime(2026, 11, 28, 16, 40))  # noqa: DTZ001
+    start = datetime(2026, 11, 28, 16, 40)  # noqa: DTZ001
+    paint(Path(sys.argv[1]), int(sys.argv[2]), newest=start)
+    for each in range(3):
+        clip(Path(sys.argv[1]) / "Clips" / f"pan-{each}.mp4", 700 + each, made=start - timedelta(days=each))
