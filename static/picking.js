@@ -66,13 +66,23 @@
 
   // ---- keys
   const middle = (tile) => { const box = tile.getBoundingClientRect(); return box.left + box.width / 2; };
-  const beside = (tile, key) => {
-    const tiles = [...wall.querySelectorAll(".tile")], rows = [...wall.querySelectorAll(".row")];
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (step) return tiles[tiles.indexOf(tile) + step];
-    const next = rows[rows.indexOf(tile.closest(".row")) + (key === "ArrowUp" ? -1 : 1)];
-    return next && [...next.querySelectorAll(".tile")].reduce((a, b) =>
-      Math.abs(middle(b) - middle(tile)) < Math.abs(middle(a) - middle(tile)) ? b : a);
+  const nearest = (row, tile) => [...row.querySelectorAll(".tile")].reduce((a, b) =>
+    Math.abs(middle(b) - middle(tile)) < Math.abs(middle(a) - middle(tile)) ? b : a);
+  const link = (tile) => tile.querySelector("a");
+  // Pages that are not loaded yet are fetched on the way.
+  const beside = async (tile, key) => {
+    const step = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
+    if (key === "ArrowLeft" || key === "ArrowRight") return (await Wall.beside(link(tile).id, step))?.closest(".tile");
+    const row = [...tile.closest(".row").querySelectorAll(".tile")];
+    const next = await Wall.beside(link(row.at(step > 0 ? -1 : 0)).id, step);
+    return next && nearest(next.closest(".row"), tile);
+  };
+  const extend = async (tile, key) => {
+    const next = await beside(tile, key);
+    if (!next) return;
+    if (!Picks.begun()) Picks.flip(tile);
+    link(next).focus();
+    Picks.reach(next);
   };
   const here = (then) => () => { const tile = Picks.focused(); if (!tile) return false; return then(tile); };
   const aimed = (then) => (key) => { if (!Picks.some() && !Picks.focused()) return false; then(key); };
@@ -80,13 +90,7 @@
   Keys.bind("grid", {
     // On the checkbox itself Space is the browser's.
     select: (key) => { if (document.activeElement.matches(".pick input") && key === " ") return false; return here(Picks.flip)(); },
-    range: (key) => here((tile) => {
-      const next = beside(tile, key.slice("Shift+".length));
-      if (!next) return;
-      if (!Picks.begun()) Picks.flip(tile);
-      next.querySelector("a").focus();
-      Picks.reach(next);
-    })(),
+    range: (key) => here((tile) => { extend(tile, key.slice("Shift+".length)); })(),
     all: () => { Picks.all(); },
     clear: () => { if (!Picks.some()) return false; Picks.clear(); },
     tag: aimed(Picks.tags),

@@ -85,7 +85,7 @@ const Picks = (() => {
       return count;
     });
     keep();
-    if (some()) offer();
+    if (some()) { offer(); fetched(); }
   };
   const keep = () => { sessionStorage.setItem(KEY, JSON.stringify(state)); };
 
@@ -132,53 +132,18 @@ const Picks = (() => {
   };
   const act = (kind, fields = {}) => perform("/operations", { kind, ...fields });
 
-  // ---- dialogs
-  const fill = async (dialog, url) => {
-    const aim = await target();
-    if (!aim) return;
-    const answer = await post(url, { selection: payload(aim.chosen) });
-    if (!answer.ok) return;
-    const body = dialog.querySelector("[data-body]");
-    body.innerHTML = answer.text;
-    for (const box of body.querySelectorAll('[data-was="some"]')) box.indeterminate = true;
-    dialog.showModal();
-    body.querySelector("[autofocus]")?.focus();
-  };
-  const tags = () => { fill(document.getElementById("sel-tags"), "/selection/tags"); };
-  const purge = () => { fill(document.getElementById("sel-purge"), "/selection/purge"); };
-  const date = async () => {
-    const aim = await target(), dialog = document.getElementById("sel-date");
-    if (!aim) return;
-    dialog.querySelector("form").reset();
-    dialog.querySelector("[data-selected]").textContent = aim.count === 1 ? "one picture" : `${number.format(aim.count)} pictures`;
-    dialog.showModal();
-  };
-  const halves = (form) => {
-    const on = [...form.querySelectorAll("[name=on]")].filter((box) => box.type !== "checkbox" || box.checked).map((box) => box.value);
-    const off = [];
-    for (const box of form.querySelectorAll("[data-tag]")) {
-      if (box.indeterminate || box.checked === (box.dataset.was === "all")) continue;
-      (box.checked ? on : off).push(`#${box.dataset.tag}`);
-    }
-    // Ticked and unticked again: it was on some, and now shall be on none.
-    for (const box of form.querySelectorAll('[data-was="some"]')) if (!box.indeterminate && !box.checked) off.push(`#${box.dataset.tag}`);
-    return { on: on.join(";"), off: off.join(";") };
-  };
-  const submit = async (form) => {
-    const dialog = form.closest("dialog"), kind = form.dataset.operation;
-    const button = form.querySelector("[type=submit]");
-    button.setAttribute("aria-busy", "true");
-    const fields = kind === "tags" ? halves(form) : Object.fromEntries(new FormData(form));
-    if (form.dataset.expect) fields.expect = form.dataset.expect;
-    const done = kind === "tags" ? await perform("/operations/tags", fields) : await act(kind, fields);
-    button.removeAttribute("aria-busy");
-    if (done) dialog.close();
-  };
-  const typing = async (field) => {
-    const list = document.getElementById("tag-known");
-    const answer = await fetch(`/selection/names?text=${encodeURIComponent(field.value)}`, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
-    if (answer.ok && list.isConnected) list.innerHTML = await answer.text();
-  };
+  // ---- dialogs come with a script of their own, when somebody first selects something
+  let acting = null;
+  const dialogs = {};
+  const fetched = () => acting ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = bar.dataset.dialogs;
+    script.onload = done;
+    script.onerror = () => { acting = null; Operations.line("The dialog did not load. Try again."); failed(); };
+    document.head.append(script);
+  });
+  const dialog = (name) => async () => { await fetched(); dialogs[name](); };
+  const tags = dialog("tags"), purge = dialog("purge"), date = dialog("date");
   const empty = () => { all(); purge(); };
 
   const acts = { clear, all, tag: tags, purge, date, empty, rate: (button) => act("rate", { rating: button.dataset.rating }) };
@@ -189,18 +154,6 @@ const Picks = (() => {
       const known = acts[button.dataset.act];
       if (known) known(button); else act(button.dataset.act);
     }
-    event.target.closest?.("[data-close]")?.closest("dialog").close();
-  });
-  document.addEventListener("submit", (event) => {
-    if (!event.target.matches("form[data-operation]")) return;
-    event.preventDefault();
-    submit(event.target);
-  });
-  let typed = 0;
-  document.addEventListener("input", (event) => {
-    if (event.target.id !== "tag-names") return;
-    clearTimeout(typed);
-    typed = setTimeout(typing, 120, event.target);
   });
 
   document.body.addEventListener("operation:done", ({ detail }) => {
@@ -211,5 +164,6 @@ const Picks = (() => {
   addEventListener("pageshow", (event) => { if (event.persisted) { state = load(); changed(); } });
   if (some()) changed(); else draw();
 
-  return { has, toggle, flip, reach, clear, all, act, tags, purge, date, some, view, focused, begun: () => state.anchor !== null };
+  return { has, toggle, flip, reach, clear, all, act, tags, purge, date, some, view, focused, begun: () => state.anchor !== null,
+    dialogs, target, payload, perform, number };
 })();
