@@ -60,8 +60,10 @@ const Viewer = (root, PhotoSwipe) => {
 
   // ---- what PhotoSwipe shows of one asset
   const moving = (item) => item.film || item.failed;
+  // Films fill the stage whatever their size; pictures are never blown up unasked.
+  const large = (item) => moving(item) ? Math.max(1, 2560 / item.width) : 1;
   const slide = (item) => item && ({
-    item, width: item.width, height: item.height, alt: item.title,
+    item, width: item.width * large(item), height: item.height * large(item), alt: item.title,
     ...(moving(item) ? { type: "film" } : { src: item.src, msrc: item.under }),
   });
   const film = (item) => {
