@@ -52,18 +52,20 @@ KIND_ORDER = "array_position(ARRAY['artist','series','fandom','character','gener
 # Bytewise, as the index with text_pattern_ops sorts; parameters, so that one plan serves every prefix.
 _BEGINS = "{0}.name_key ~>=~ $1 AND {0}.name_key ~<~ ($1 || U&'\\+10FFFF')"
 _KIND = "($2::text IS NULL OR {0}.kind = $2)"
-# Above so many, sorting them costs more than walking the tags by use until enough begin like it.
+# Of a common beginning only so many are read by name; the best of the rest are among the tags used most.
 FEW = 2000
-_HOW_MANY = f"SELECT count(*) FROM (SELECT FROM tag t WHERE {_BEGINS.format('t')} LIMIT {FEW + 1}) c"
+MOST_USED = 4000
 # Apart, since the planner would rather walk all tags by use in the hope of meeting eight soon.
-_SORTED = f"""
-WITH t AS MATERIALIZED (SELECT * FROM tag t WHERE {_BEGINS.format("t")})
-SELECT {VIEW} FROM t LEFT JOIN tag f ON f.id = t.fandom_id
-WHERE {_KIND.format("t")} ORDER BY t.uses DESC, t.id LIMIT $3
+_NAMED = f"""
+WITH t AS MATERIALIZED (SELECT * FROM tag t WHERE {_BEGINS.format("t")} AND {_KIND.format("t")} LIMIT {FEW})
+SELECT {VIEW}, count(*) OVER () FROM t LEFT JOIN tag f ON f.id = t.fandom_id
+ORDER BY t.uses DESC, t.id LIMIT $3
 """
-_WALKED = (
-    f"{_FROM} WHERE starts_with(t.name_key, $1) AND {_KIND.format('t')} ORDER BY t.uses DESC, t.id LIMIT $3"
-)
+_USED = f"""
+WITH t AS MATERIALIZED (SELECT * FROM tag ORDER BY uses DESC, id LIMIT {MOST_USED})
+SELECT {VIEW} FROM t LEFT JOIN tag f ON f.id = t.fandom_id
+WHERE starts_with(t.name_key, $1) AND {_KIND.format("t")} ORDER BY t.uses DESC, t.id LIMIT $3
+"""
 _EXACT = f"{_FROM} WHERE t.name_key = $1 AND {_KIND.format('t')} ORDER BY t.uses DESC, t.id LIMIT $3"
 _BY_ALIAS = f"""
 SELECT {VIEW}, o.name FROM (
@@ -121,11 +123,11 @@ async def complete(
     key = _key(text)
     if not key:
         return []
-    many = await sql.fetchval(_HOW_MANY, key) > FEW
     exact = await sql.fetch(_EXACT, key, kind, limit)
-    named = await sql.fetch(_WALKED if many else _SORTED, key, kind, limit)
+    named = await sql.fetch(_NAMED, key, kind, limit)
+    used = await sql.fetch(_USED, key, kind, limit) if named and named[0][6] == FEW else []
     other = await sql.fetch(_BY_ALIAS, key, kind, limit)
-    found = [Completion(TagView(*r), None) for r in named]
+    found = [Completion(TagView(*r[:6]), None) for r in (*used, *named)]
     found += [Completion(TagView(*r[:-1]), r[-1]) for r in other]
     found.sort(key=lambda c: -c.tag.uses)
     best: dict[int, Completion] = {}

@@ -62,7 +62,7 @@ async def crowd(db: Database) -> None:
         )
         await uow.sql.execute(
             "INSERT INTO tag (name, name_key, kind, uses) SELECT 'd' || n, 'd' || n, 'artist', 0"
-            " FROM generate_series(1, 1000) n"
+            " FROM generate_series(1, 9000) n"
         )
     async with db.one_statement() as sql:
         await sql.execute("ANALYZE tag")
@@ -76,13 +76,10 @@ async def buffers(sql: Any, statement: str, *args: Any) -> int:
 async def test_completion_reads_little_however_many_begin_alike(db: Database) -> None:
     await crowd(db)
     async with db.one_statement() as sql:
-        common = await buffers(sql, reading._WALKED, "c", None, 8)
-        rare = await buffers(sql, reading._SORTED, "d99", None, 8)
-        assert await sql.fetchval(reading._HOW_MANY, "c") == reading.FEW + 1
-        counted = await buffers(sql, reading._HOW_MANY, "c")
-    assert common < 100
-    assert rare < 60
-    assert counted < 250
+        for text in ("c", "d", "d99", "c1234", "nothing"):
+            assert await buffers(sql, reading._NAMED, text, None, 8) < reading.FEW // 2, text
+            assert await buffers(sql, reading._USED, text, None, 8) < 150, text
+            assert await buffers(sql, reading._BY_ALIAS, text, None, 8) < 60, text
     async with db.unit_of_work() as uow:
         assert [c.tag.uses for c in await services.complete(uow.sql, "c")] == [976] * 8
         ids, total = await services.expand(uow.sql, "c", limit=20)
