@@ -27,7 +27,7 @@ AnyRequest = Request[Any, Any, Any]
 T = TypeVar("T")
 PARALLEL = 16
 """Bodies that are received at once, over all people and programs; the next one is told to come back."""
-BLOCK = 1024 * 1024
+BLOCK = 256 * 1024
 IDLE_S = 60.0
 """A connection that brings nothing for so long is dead, whatever the network says."""
 NOTE_S = 20.0

@@ -16,7 +16,6 @@ from appliance.core.errors import Invalid, VitrineError
 from appliance.ingest import parts, results, sentnames, uploads
 from appliance.ingest.parts import Part
 from appliance.ingest.uploads import Sending
-from appliance.web import words
 from appliance.web.forms import take_files
 from appliance.web.guards import NotSignedIn
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
@@ -267,7 +266,7 @@ async def _taken(request: AnyRequest, title: str) -> Response[Any]:
 
 def limit() -> str:
     """The largest file, in words."""
-    return words.size(int(settings.current().upload_max_gb * 1e9))
+    return f"{settings.current().upload_max_gb:g} GB"
 
 
 HANDLERS = (TusController, UploadController)
