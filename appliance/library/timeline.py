@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -37,6 +38,8 @@ class Tile(msgspec.Struct, frozen=True):
     """Why there is no grid picture."""
     value: datetime | int | None = None
     """What the order that it was read in sorts by; None means the date."""
+    tags: Sequence[str] = ()
+    """The tags that say most about it: those of people and works first, then the rarest."""
 
     @property
     def ground(self) -> int | None:
@@ -58,7 +61,9 @@ class Tile(msgspec.Struct, frozen=True):
 TILES = """
 SELECT a.id, a.effective_at, a.kind, a.mime, a.width, a.height, a.duration_ms, a.frames, a.dominant,
        a.rating, a.title, a.missing_since IS NOT NULL, r.status, coalesce(r.version, 1), r.width, r.height,
-       r.reason, hit.value
+       r.reason, hit.value,
+       ARRAY(SELECT k.name FROM asset_tag x JOIN tag k ON k.id = x.tag_id WHERE x.asset_id = a.id
+             ORDER BY k.kind IN ('general', 'meta', 'rating'), k.uses, k.id LIMIT 3)
 FROM ({}) hit JOIN asset a ON a.id = hit.id
 LEFT JOIN rendition r ON r.asset_id = a.id AND r.name = 'grid-240'
 ORDER BY hit.value {way}, hit.id {way}

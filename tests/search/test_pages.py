@@ -65,7 +65,7 @@ async def filled(library: Library, undated: int = 300) -> None:
     await library.tag(every[:9], "rare", "far")
 
 
-async def walk(library: Library, q: str, *, down: bool, size: int = 37) -> list[Tile]:
+async def walk(library: Library, q: str, *, down: bool, size: int = 71) -> list[Tile]:
     """All pages one after the other, each in a transaction of its own."""
     seen: list[Tile] = []
     plan = await library.plan(q)
@@ -99,7 +99,7 @@ async def test_all_pages_together_are_the_search_once_in_both_directions(library
 
 
 @pytest.mark.parametrize("sort", ["", "sort:added", "sort:size", "sort:random:5"])
-async def test_pages_hold_while_assets_come_and_go_a74(library: Library, sort: str) -> None:
+async def test_pages_hold_while_assets_come_and_go(library: Library, sort: str) -> None:
     """What was there all the time is shown exactly once, what is there never twice."""
     await filled(library, undated=1000)
     q = f"fox {sort}".strip()
