@@ -24,6 +24,8 @@ class BatchView(msgspec.Struct, frozen=True):
     id: int
     status: str
     root: bytes
+    title: str | None
+    """What a person called it; uploads have one, folders are called by their path."""
     under: bytes
     mode: str
     queued_at: datetime
@@ -77,8 +79,8 @@ async def batches(sql: Connection[Any]) -> list[BatchView]:
     """Imports under way, oldest first."""
     rows = await sql.fetch(
         f"""
-        SELECT import_batch.id, import_batch.status, r.path AS root, under, import_batch.mode, queued_at,
-               files, imported, duplicate, unchanged, failed, skipped,
+        SELECT import_batch.id, import_batch.status, r.path AS root, import_batch.title, under,
+               import_batch.mode, queued_at, files, imported, duplicate, unchanged, failed, skipped,
                t.waiting, t.working
         FROM import_batch JOIN root r ON r.id = import_batch.root_id,
         LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS waiting,
