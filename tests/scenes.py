@@ -84,7 +84,7 @@ def paint(folder: Path, count: int, *, newest: datetime) -> None:
         place = folder / PLACES[number % len(PLACES)] / str(taken.year)
         place.mkdir(parents=True, exist_ok=True)
         scene(number).save(place / f"scene-{number:03}.jpg", quality=85, exif=exif)
-        taken -= timedelta(hours=rng.choice([1, 2, 5, 30, 90]))
+        taken -= timedelta(hours=rng.choice([1, 2, 5, 30, 90, 400]))
 
 
 def clip(path: Path, seed: int, *, seconds: int = 8, made: datetime | None = None) -> None:
