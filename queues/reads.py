@@ -80,6 +80,14 @@ async def lanes(sql: Connection[Any], register: Register, settings: Settings) ->
     return [await _lane(sql, register, settings, lane, states.get(lane.name)) for lane in register.lanes]
 
 
+async def paused(sql: Connection[Any]) -> dict[str, str]:
+    """Lanes that are paused, and by whom as far as that is known."""
+    rows = await sql.fetch(
+        "SELECT lane, coalesce(paused_by, '') AS by FROM lane_state WHERE paused_at IS NOT NULL"
+    )
+    return {r["lane"]: r["by"] for r in rows}
+
+
 async def _lane(
     sql: Connection[Any], register: Register, settings: Settings, lane: Lane, paused: Any
 ) -> LaneView:

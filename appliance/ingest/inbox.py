@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from appliance.core.db import UnitOfWork
 
 
-MOST = 10_000
+MOST = 1_000
 """Above this a class is counted as "more than": the page must cost the same at any size."""
-SAMPLES = 3
+SAMPLES = 1
 AT_ONCE = 100
 """So few files are what a person waits for; more take their turn among other batches."""
 

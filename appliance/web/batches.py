@@ -12,6 +12,7 @@ from appliance.ingest.throttle import Throttle
 from appliance.web import words
 from appliance.web.pulse import House, house
 from queues import lanes
+from queues import reads as queue_reads
 
 
 if TYPE_CHECKING:
@@ -45,14 +46,9 @@ class Standing(NamedTuple):
 
 async def standing(sql: Connection[Any]) -> Standing:
     """Pauses and hours as they are at this moment."""
-    rows = await sql.fetch(
-        "SELECT lane, coalesce(paused_by, '') AS by FROM lane_state"
-        " WHERE paused_at IS NOT NULL AND lane = ANY($1::text[])",
-        list(LANES),
-    )
     allowed = await throttle.read(sql)
     opens = allowed.opens(throttle.wall(settings.current().zone))
-    return Standing(house(), {r["lane"]: r["by"] for r in rows}, allowed, f"{opens:%H:%M}" if opens else "")
+    return Standing(house(), await queue_reads.paused(sql), allowed, f"{opens:%H:%M}" if opens else "")
 
 
 class Running(NamedTuple):

@@ -262,7 +262,7 @@ async def test_inbox_of_a_hundred_thousand_reads_a_page_of_it(ingest: Ingest, fo
     ):
         assert "ix_root_entry_failed" in plan
         assert "Seq Scan on root_entry" not in plan
-        assert "Sort Method: external" not in plan
+        assert "Bitmap Heap Scan on root_entry" not in plan
 
 
 async def test_files_of_a_batch_by_outcome_are_read_by_their_index(ingest: Ingest, folder: Path) -> None:

@@ -111,3 +111,11 @@ async def test_names_go_on_page_by_page(client: httpx.AsyncClient, db: Database)
         after = page.partition("&amp;after=")[2].partition('"')[0]
         where = f"/import/failures?reason=truncated&after={after}" if after else None
     assert seen == entries
+
+
+async def test_class_that_is_too_large_to_count_says_so(client: httpx.AsyncClient, db: Database) -> None:
+    await failures(db, await a_root(db), 1_200)
+    page = (await client.get("/import")).text
+    assert "More than 1,000 files could not be read" in page
+    assert "1,000+" in page
+    assert "Retry all" in page
