@@ -111,6 +111,9 @@ const Viewer = (root, PhotoSwipe) => {
     root.querySelector('[data-does="previous"]').disabled = !run.items.has(swipe.currIndex - 1);
     root.querySelector('[data-does="next"]').disabled = !run.items.has(swipe.currIndex + 1);
   };
+  const picked = (item) => {
+    part("picked").hidden = typeof Picks === "undefined" || !Picks?.some() || !Picks.has(item.id, item.place);
+  };
   const described = async () => {
     const item = current();
     if (!item) return;
@@ -136,6 +139,7 @@ const Viewer = (root, PhotoSwipe) => {
     part("download").href = `/media/${item.id}/original?download=1`;
     root.dataset.asset = item.id;
     if (history.state?.viewer !== item.id) write("replaceState", item);
+    picked(item);
     steps();
     extend();
     clearTimeout(timer);
@@ -227,8 +231,8 @@ const Viewer = (root, PhotoSwipe) => {
     say("close", { id: item?.id });
   };
   // Back to the tile: the gallery does not move if it can be seen, and is opened anew only far from what it holds.
-  const home = (item) => {
-    const tile = document.getElementById(`a${item.id}`);
+  const home = async (item) => {
+    const tile = document.getElementById(`a${item.id}`) ?? await Wall?.reveal(`a${item.id}`);
     if (!tile) {
       const asked = new URLSearchParams({ ...(run.q && { q: run.q }), at: item.place });
       location.replace(`/?${asked}#a${item.id}`);
@@ -262,7 +266,10 @@ const Viewer = (root, PhotoSwipe) => {
     zoom: () => swipe?.toggleZoom(),
     select: () => {
       const item = current();
-      if (item) document.body.dispatchEvent(new CustomEvent("selection:toggle", { detail: { id: item.id, place: item.place } }));
+      if (!item || typeof Picks === "undefined" || !Picks) return false;
+      Picks.toggle(item.id, item.place);
+      picked(item);
+      return true;
     },
     original: () => { part("closely").click(); },
     mute: () => { const film = video(); if (!film) return false; film.muted = !film.muted; return true; },
@@ -286,9 +293,10 @@ const Viewer = (root, PhotoSwipe) => {
     }
   });
   // What leaves the search makes room for the next one; what was turned is drawn anew.
-  document.body.addEventListener("operation:done", (event) => {
-    const { ids = [], moves } = event.detail ?? {};
-    if (!swipe || !moves || !ids.includes(current()?.id)) return;
+  const LEAVES = { trash: "is:trashed", archive: "is:archived", private: "is:private" };
+  document.body.addEventListener("operation:done", ({ detail }) => {
+    const world = LEAVES[detail?.kind];
+    if (!swipe || !world || detail.undoes || run.q.includes(world)) return;
     if (run.items.has(swipe.currIndex + 1)) step(1); else if (run.items.has(swipe.currIndex - 1)) step(-1); else does.close();
   });
   document.body.addEventListener("asset:turned", async (event) => {

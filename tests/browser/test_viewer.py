@@ -191,3 +191,40 @@ async def test_it_fits_on_screens_of_any_width(
         await made.until("document.querySelector('#viewer .panel .facts') !== null")
         await shot(made, f"viewer-panel-{width}-{scheme}")
     assert await made.troubles() == []
+
+
+async def test_x_selects_and_trash_goes_on_to_the_next(browser: Browser, site: Site, db: Database) -> None:
+    made, ids = await opened(browser, site, db, 40)
+    await press(made, ids[3])
+    await made.page.keyboard.press("x")
+    await made.until("!document.querySelector('[data-picked]').hidden")
+    await made.page.keyboard.press("x")
+    await made.until("document.querySelector('[data-picked]').hidden")
+
+    await made.until("document.querySelector('#viewer [data-mark=trash]') !== null")
+    await made.page.keyboard.press("Delete")
+    await made.until(f"location.pathname === '/asset/{ids[4]}'")
+    async with db.unit_of_work() as uow:
+        assert await uow.sql.fetchval("SELECT state FROM asset WHERE id = $1", ids[3]) == "trashed"
+    await made.page.keyboard.press("Escape")
+    await made.until(SHUT)
+    await made.until(f"document.getElementById('a{ids[3]}') === null")
+    assert await made.page.evaluate("document.activeElement.id") == f"a{ids[4]}"
+    assert await made.troubles() == []
+
+
+async def test_a_turned_picture_is_drawn_anew_where_it_is(browser: Browser, site: Site, db: Database) -> None:
+    made, ids = await opened(browser, site, db, 20)
+    await press(made, ids[3])
+    await made.until("document.querySelector('#viewer [data-mark=right]') !== null")
+    async with db.unit_of_work() as uow:
+        before = await uow.sql.fetchrow("SELECT width, height FROM asset WHERE id = $1", ids[3])
+    await made.page.keyboard.press("r")
+    await made.until(
+        "document.querySelector('.pswp__item[aria-hidden=false] img.pswp__img:not(.pswp__img--placeholder)')"
+        ".getAttribute('src').includes('v=2')"
+    )
+    async with db.unit_of_work() as uow:
+        after = await uow.sql.fetchrow("SELECT width, height FROM asset WHERE id = $1", ids[3])
+    assert (after["width"], after["height"]) == (before["height"], before["width"])
+    assert made.page.url.endswith(f"/asset/{ids[3]}")
