@@ -12,7 +12,7 @@ from typing import Protocol, cast
 import msgspec
 
 from appliance.cli.benches.frame import Frame, machine, table
-from appliance.cli.benches.stage import Stage, default_cache
+from appliance.cli.benches.stage import ASSETS, Stage, default_cache
 from appliance.cli.options import Parser
 from appliance.runtime.composition import Factories
 from appliance.runtime.terminal import say
@@ -20,6 +20,7 @@ from appliance.runtime.terminal import say
 
 BENCHES = {
     "boot": "appliance.cli.benches.boot",
+    "gallery": "appliance.cli.benches.gallery",
     "import": "appliance.cli.benches.import_",
 }
 # A real disk everywhere, which /tmp often is not; the names inside are drawn at random.
@@ -41,7 +42,13 @@ def run(arguments: list[str], compose: Callable[[], Factories]) -> int:  # noqa:
     with tempfile.TemporaryDirectory(prefix="vitrine-bench-", dir=given.work) as work:
         # Servers may run as an account of their own, which must reach its directory inside.
         Path(work).chmod(0o755)
-        stage = Stage(Path(work), Path(given.cache), quick=given.quick, only=frozenset(given.only))
+        stage = Stage(
+            Path(work),
+            Path(given.cache),
+            quick=given.quick,
+            only=frozenset(given.only),
+            assets=given.assets,
+        )
         bench.measure(stage, frame)
         # Before what was made is removed, which takes minutes on some disks.
         _show(frame, as_json=given.json)
@@ -61,6 +68,7 @@ def _parser() -> Parser:
     parser.add_argument("bench", choices=sorted(BENCHES), metavar="NAME", help=", ".join(sorted(BENCHES)))
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and shorter waits, for developers")
+    parser.add_argument("--assets", type=int, default=ASSETS, metavar="N", help="gallery: how many assets")
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="only this part (repeat)")
     parser.add_argument("--work", metavar="DIR", default=WORK, help="where the instances live meanwhile")
     parser.add_argument("--cache", metavar="DIR", default=default_cache(), help="where test pictures stay")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
@@ -17,6 +17,7 @@ from appliance.core.settings import Settings
 if TYPE_CHECKING:
     from asyncpg import Connection
 
+Found = TypeVar("Found")
 # Rare enough to take nothing from what is measured; moments come from the rows themselves.
 LOOK_S = 0.25
 
@@ -42,6 +43,10 @@ class Look:
     def change(self, statement: str, *arguments: Any) -> None:
         """A change that sets the scene."""
         self._runner.run(self._connection.execute(statement, *arguments))
+
+    def do(self, work: Callable[..., Coroutine[Any, Any, Found]], *arguments: Any) -> Found:
+        """The answer of something that takes the connection itself."""
+        return self._runner.run(work(self._connection, *arguments))
 
     def until(self, statement: str, *arguments: Any, limit: float) -> None:
         """Wait until a statement answers true."""

@@ -14,6 +14,7 @@ from appliance.core.errors import VitrineError
 LIMIT = 30.0
 PASSWORD = "bench: a password for a minute"  # noqa: S105 - of an instance that is thrown away
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PARTIAL = {"HX-Request": "true", "HX-Request-Type": "partial"}
 _GRID = re.compile(r'src="(/media/(\d+)/grid-240\?v=\d+)"')
 
 
@@ -35,6 +36,7 @@ class Reader:
     def __init__(self, port: int) -> None:
         self.port = port
         self._cookie = ""
+        self._partial = False
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(self, path: str, form: dict[str, str] | None = None) -> Answer:
@@ -49,6 +51,7 @@ class Reader:
         if self._connection is None:
             self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         headers = {"Cookie": self._cookie} if self._cookie else {}
+        headers |= PARTIAL if self._partial else {}
         if form is None:
             self._connection.request("GET", path, headers=headers)
         else:
@@ -71,6 +74,20 @@ class Reader:
         if answer.status != 200:
             raise Refused(f"{path} answered {answer.status}")
         return answer.body
+
+    def part(self, path: str) -> bytes:
+        """The body of a fragment, asked for as a script on the page would."""
+        self._partial = True
+        try:
+            return self.get(path)
+        finally:
+            self._partial = False
+
+    def same(self) -> Reader:
+        """Another connection of the same visitor."""
+        other = Reader(self.port)
+        other._cookie = self._cookie
+        return other
 
     def set_up(self, code: str) -> None:
         """Make the first account."""

@@ -61,7 +61,7 @@ SELECT CASE WHEN n % 25 = 0 THEN 'video' WHEN n % 33 = 0 THEN 'animation' ELSE '
        CASE WHEN n % 3 = 0 THEN 3000 ELSE 4000 END, CASE WHEN n % 3 = 0 THEN 4000 ELSE 3000 END,
        CASE WHEN n % 25 = 0 THEN 5000 + (u * 300000)::bigint END,
        CASE WHEN n % {UNDATED} = 0 THEN 'import' ELSE 'exif' END, at, at,
-       CASE WHEN n % 20 = 0 THEN 1 + n % 5 ELSE 0 END, n % 97 = 0, n % 216,
+       CASE WHEN n % 20 = 0 THEN 1 + (n / 20) % 5 ELSE 0 END, n % 97 = 0, n % 216,
        now() - interval '1 second' * ($1 - n)
 FROM generate_series(1, $1::bigint) n
 CROSS JOIN LATERAL (SELECT {_DRAWN.format("n::text")} AS u) d

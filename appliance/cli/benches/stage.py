@@ -12,6 +12,9 @@ from pathlib import Path
 from appliance.core.errors import Invalid
 
 
+ASSETS = 200_000
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What a bench was given."""
@@ -20,6 +23,8 @@ class Stage:
     cache: Path
     quick: bool
     only: frozenset[str]
+    assets: int = ASSETS
+    """How large the library of the gallery is."""
 
     def chosen(self, parts: Sequence[str]) -> list[str]:
         """The parts to measure, in order; an unknown one is refused."""
@@ -44,6 +49,12 @@ def default_cache() -> str:
 def median(values: Sequence[float]) -> float:
     """The median, rounded to what a clock can know."""
     return round(statistics.median(values), 4)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that a share of all do not exceed."""
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
 
 
 def spread(values: Sequence[float]) -> list[float]:
