@@ -78,7 +78,7 @@ async def test_completion_reads_little_however_many_begin_alike(db: Database) ->
     async with db.one_statement() as sql:
         for text in ("c", "d", "d99", "c1234", "nothing"):
             assert await buffers(sql, reading._NAMED, text, None, 8) < reading.FEW // 2, text
-            assert await buffers(sql, reading._USED, text, None, 8) < 150, text
+            assert await buffers(sql, reading._USED, text, None, 8) < reading.MOST_USED + 200, text
             assert await buffers(sql, reading._BY_ALIAS, text, None, 8) < 60, text
     async with db.unit_of_work() as uow:
         assert [c.tag.uses for c in await services.complete(uow.sql, "c")] == [976] * 8
