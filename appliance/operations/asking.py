@@ -6,22 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.core.db import UnitOfWork
-from appliance.core.errors import Conflict, Invalid
-from appliance.operations import services
+from appliance.core.errors import Invalid
+from appliance.operations import listing, services
 from appliance.operations.kinds import Kind
+from appliance.operations.listing import MovedOn
 from appliance.search import selections
 from appliance.search.selections import Selection
-from appliance.search.services import Scope
-
-
-class MovedOn(Conflict):
-    """The selection holds another number than the person was shown."""
-
-    def __init__(self, count: int, expect: int) -> None:
-        super().__init__(
-            f"It is {count:,} now, not {expect:,}", "Nothing was changed. Look again, then do it again."
-        )
-        self.count = count
 
 
 async def ask(
@@ -32,13 +22,27 @@ async def ask(
     *,
     person: int | None,
     expect: int | None = None,
+    listed: bool = False,
 ) -> services.Asked:
-    """Write the action and the ids of its selection down; few are done at once, many by the lane."""
-    operation_id = await services.write(uow.sql, kind, arguments, person, query=selection.q)
-    query, values = await selections.ids_sql(uow.sql, selection, Scope(admin=True))
-    total = await services.materialise(uow.sql, operation_id, query, values)
+    """Write the action and the ids of its selection down; few are done at once, many by the lane.
+
+    The ids of very many are left to the lane as well, unless they are needed `listed` now.
+    """
+    total = await selections.count(uow.sql, selection, listing.EVERYTHING)
+    _check(total, expect)
+    operation_id = await listing.write(uow.sql, kind, arguments, person, query=selection.q)
+    if total > listing.AT_ONCE and not listed:
+        await listing.postpone(uow.sql, operation_id, listing.selected(selection))
+        return await services.settle(uow, operation_id, total)
+    query, values = await selections.ids_sql(uow.sql, selection, listing.EVERYTHING)
+    # Counted again where it counts: something may have come in between.
+    total = await listing.materialise(uow.sql, operation_id, query, values)
+    _check(total, expect)
+    return await services.settle(uow, operation_id, total)
+
+
+def _check(total: int, expect: int | None) -> None:
     if expect is not None and total != expect:
         raise MovedOn(total, expect)
     if not total:
         raise Invalid("Nothing is selected")
-    return await services.settle(uow, operation_id, total)

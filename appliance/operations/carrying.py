@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import settings
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.errors import VitrineError
-from appliance.operations import changes, purging, tags
+from appliance.operations import changes, listing, purging, tags
 from appliance.operations.kinds import Kind
 from appliance.operations.purging import Doomed
 from appliance.operations.stored import plain
@@ -41,6 +41,9 @@ class Working:
     user_id: int | None
     undoes: int | None
     queued_at: datetime
+    total: int
+    later: Any = None
+    """Where the ids come from, while they are not written down yet."""
     cancelled: bool = False
 
 
@@ -67,6 +70,9 @@ async def carry_out(
             working = await _fenced(uow.sql, operation_id, claim)
             if working.cancelled:
                 return "cancelled"
+            if working.later is not None:
+                await listing.catch_up(uow.sql, working.id, working.later, expect=working.total)
+                continue
             taken, doomed = await chunk(uow, working)
         await unlink(doomed)
         if not taken:
@@ -83,19 +89,22 @@ async def _fenced(sql: Connection[Any], operation_id: int, claim: uuid.UUID) -> 
 
 
 _WORKING = (
-    "SELECT id, kind, arguments, user_id, undoes, queued_at, cancel_asked_at IS NOT NULL AS cancelled"
+    "SELECT id, kind, arguments, user_id, undoes, queued_at, total, cancel_asked_at IS NOT NULL AS cancelled"
     " FROM operation WHERE id = $1"
 )
 
 
 def _working(row: Any) -> Working:
+    arguments = plain(row["arguments"])
     return Working(
         row["id"],
         Kind(row["kind"]),
-        plain(row["arguments"]),
+        arguments,
         row["user_id"],
         row["undoes"],
         row["queued_at"],
+        row["total"],
+        arguments.pop("later", None),
         row["cancelled"],
     )
 

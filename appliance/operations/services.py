@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ import msgspec
 
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
-from appliance.operations import carrying, kinds
+from appliance.operations import carrying, kinds, listing
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
 from appliance.operations.kinds import FINAL, TAGGING, Kind
+from appliance.operations.listing import CHANGED, materialise, postpone, write
 from appliance.operations.naming import named_tags
 from appliance.operations.purging import Doomed
 from appliance.operations.stored import plain
@@ -95,13 +95,10 @@ async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) ->
             )
     except asyncpg.UniqueViolationError:
         raise Conflict("This was undone already") from None
-    total = await materialise(
-        uow.sql,
-        made,
-        "SELECT asset_id AS id FROM operation_item WHERE operation_id = $1 AND changed",
-        [operation_id],
-    )
-    return await settle(uow, made, total)
+    if first["changed"] > listing.AT_ONCE:
+        await postpone(uow.sql, made, operation_id)
+        return await settle(uow, made, first["changed"])
+    return await settle(uow, made, await materialise(uow.sql, made, CHANGED, [operation_id]))
 
 
 def _undoable(first: Mapping[str, Any]) -> None:
@@ -160,38 +157,6 @@ async def _asked(sql: Connection[Any], operation_id: int, doomed: Doomed | None)
         Kind(row["undone"]) if row["undone"] else None,
         doomed,
     )
-
-
-async def write(
-    sql: Connection[Any],
-    kind: Kind,
-    arguments: Mapping[str, Any],
-    person: int | None,
-    *,
-    query: str = "",
-    undoes: int | None = None,
-) -> int:
-    made: int = await sql.fetchval(
-        "INSERT INTO operation (kind, arguments, query, user_id, undoes) VALUES ($1, $2, $3, $4, $5)"
-        " RETURNING id",
-        str(kind),
-        json.dumps(dict(arguments)),
-        query,
-        person,
-        undoes,
-    )
-    return made
-
-
-async def materialise(sql: Connection[Any], operation_id: int, query: str, values: Sequence[Any]) -> int:
-    """Write the ids down where the database finds them: no list of them ever travels."""
-    done = await sql.execute(
-        "INSERT INTO operation_item (operation_id, asset_id)"
-        f" SELECT {int(operation_id)}, found.id FROM ({query}) found JOIN asset ON asset.id = found.id"
-        " ON CONFLICT DO NOTHING",
-        *values,
-    )
-    return int(done.rpartition(" ")[2])
 
 
 async def cancel(uow: UnitOfWork, operation_id: int) -> bool:

@@ -185,7 +185,10 @@ class OperationsController(Controller):
             # Tags first, all of them: whoever makes one may not hold assets by then.
             given = [(kind, await services.wish(uow, kind, {"tags": text})) for kind, text in wanted]
             (kind, tags), *rest = given
-            asked = [await asking.ask(uow, kind, selection, tags, person=person, expect=expect)]
+            listed = bool(rest)
+            asked = [
+                await asking.ask(uow, kind, selection, tags, person=person, expect=expect, listed=listed)
+            ]
             for other, more in rest:
                 asked.append(await services.also(uow, asked[0].id, other, more, person=person))
             return await carried(request, uow, *asked)

@@ -8,9 +8,11 @@ import uuid
 import pytest
 
 from appliance.core.errors import Conflict
-from appliance.operations import carrying, services
+from appliance.operations import asking, carrying, services
 from appliance.operations.carrying import LostOperation
 from appliance.operations.kinds import Kind
+from appliance.operations.listing import MovedOn
+from appliance.search.selections import Selection
 from tests.operations.conftest import Library
 
 
@@ -154,3 +156,38 @@ async def test_two_actions_on_the_same_assets_do_not_stop_each_other(library: Li
     assert await library.value("SELECT count(*) FROM asset WHERE rating = 1") == 2_000
     same = "SELECT count(*) FROM asset_tag t JOIN asset a ON a.id = t.asset_id"
     assert await library.value(f"{same} WHERE t.effective_at = a.effective_at") == 2_000
+
+
+async def large(library: Library, kind: str, chosen: Selection, expect: int) -> int:
+    async with library.db.unit_of_work() as uow:
+        asked = await asking.ask(uow, Kind(kind), chosen, {}, person=None, expect=expect)
+    assert (asked.status, asked.total) == ("pending", expect)
+    return asked.id
+
+
+async def test_ids_of_very_many_are_written_down_by_the_task(library: Library) -> None:
+    ids = await library.fill(20_400)
+    chosen = Selection(everything=True, without=tuple(ids[:300]))
+    operation = await large(library, "favourite", chosen, 20_100)
+    assert await library.value("SELECT count(*) FROM operation_item") == 0
+
+    assert await library.carry_out(operation) == "done"
+
+    found = await library.operation(operation)
+    assert (found["done"], found["changed"], found["total"]) == (20_100, 20_100, 20_100)
+    undo = await library.undo(operation)
+    assert (undo.status, undo.total) == ("pending", 20_100)
+    assert await library.carry_out(undo.id) == "done"
+    assert await library.value("SELECT count(*) FROM asset WHERE favourite") == 0
+
+
+async def test_very_many_that_became_another_number_are_left_alone(library: Library) -> None:
+    ids = await library.fill(20_100)
+    operation = await large(library, "trash", Selection(everything=True), 20_100)
+    await library.act("private", ids[:1])
+
+    with pytest.raises(MovedOn, match="20,099 now, not 20,100"):
+        await library.carry_out(operation)
+
+    assert await library.value("SELECT count(*) FROM asset WHERE state = 'trashed'") == 0
+    assert await library.value("SELECT count(*) FROM operation_item WHERE operation_id = $1", operation) == 0
