@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser
 
 from appliance.core.db import Database
 from tests.browser.conftest import NAME, PASSWORD, Site, set_up, visit
+from tests.browser.test_accessible import violations
 from tests.media_files import jpeg, put
 from tests.web.test_import import a_batch, a_root
 from tests.web.test_import_inbox import failures
@@ -90,3 +92,27 @@ async def test_without_scripts_everything_is_a_form(
     await bare.page.click("#limits button[type=submit]")
     assert await bare.page.input_value("#cores") == "1"
     assert bare.said == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+async def test_busy_pages_have_no_barrier_and_fit(
+    browser: Browser, site: Site, db: Database, tmp_path: Path, width: int
+) -> None:
+    root = await a_root(db, str(tmp_path))
+    await a_root(db, "/media/usb/laptop", status="unavailable", reason="No such file or directory")
+    batch = await a_batch(db, root)
+    await failures(db, root, 3)
+    made = await visit(browser, site, viewport={"width": width, "height": 900})
+    await set_up(made, db)
+    at = f"?at={bytes(tmp_path).hex()}"
+    for path in (
+        "/import",
+        f"/import/{batch}",
+        "/import/failures?reason=truncated",
+        f"/import/folders/{root}",
+        f"/import/folders/add{at}",
+    ):
+        await made.page.goto(site.url + path)
+        assert await violations(made.page) == [], path
+        assert await made.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    assert await made.troubles() == []
