@@ -9,7 +9,7 @@
   list.hidden = true;
   form.append(list);
   for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false",
-    "aria-controls": "options", "aria-haspopup": "listbox" })) input.setAttribute(name, value);
+    "aria-haspopup": "listbox" })) input.setAttribute(name, value);
   const before = input.value;
   let timer = 0, asked = null, active = -1;
 
@@ -28,6 +28,7 @@
   const show = (open) => {
     list.hidden = !open;
     input.setAttribute("aria-expanded", String(open));
+    if (open) input.setAttribute("aria-controls", "options"); else input.removeAttribute("aria-controls");
     if (!open) { active = -1; input.removeAttribute("aria-activedescendant"); }
   };
   const close = () => { clearTimeout(timer); asked?.abort(); show(false); };

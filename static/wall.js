@@ -105,8 +105,20 @@ const Wall = (() => {
   });
   // Letting go means dropping the nodes: kept aside they would pile up by the hundred thousand.
   const held = new Map();
+  // Whoever walks from picture to picture far from the screen keeps what was loaded for it a while.
+  const WALK_MS = 2000, spared = new Set();
+  let walkedAt = -WALK_MS, release = 0;
+  const walk = () => {
+    walkedAt = performance.now();
+    clearTimeout(release);
+    release = setTimeout(() => {
+      for (const chunk of spared) if (chunk.isConnected) { chunks.unobserve(chunk); chunks.observe(chunk); }
+      spared.clear();
+    }, WALK_MS + 50);
+  };
   const empty = (chunk) => {
     if (chunk.dataset.empty !== undefined || chunk.contains(document.activeElement)) return;
+    if (performance.now() - walkedAt < WALK_MS) { spared.add(chunk); return; }
     for (const tile of chunk.querySelectorAll(".tile > a")) held.set(tile.id, chunk);
     chunk.dataset.empty = "";
     chunk.style.blockSize = `${chunk.getBoundingClientRect().height}px`;
@@ -170,6 +182,7 @@ const Wall = (() => {
   const beside = async (id, step) => {
     const way = step > 0 ? "nextElementSibling" : "previousElementSibling";
     for (let tries = 0; tries < 4; tries++) {
+      walk();
       const tile = await find(id), chunk = tile?.closest(".chunk");
       if (!chunk) return null;
       const all = tiles(), next = all[all.indexOf(tile) + step];
@@ -183,6 +196,7 @@ const Wall = (() => {
   };
   // Scrolls only to what is not on screen already.
   const reveal = async (id) => {
+    walk();
     const tile = await find(id);
     if (tile && !visible(tile)) tile.scrollIntoView({ block: "center", behavior: "instant" });
     return tile;

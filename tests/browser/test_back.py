@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.async_api import Browser
 
 from appliance.core.db import Database
+from appliance.tagging import services as tagging
 from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
 from tests.seed import seed
 
@@ -79,4 +80,40 @@ async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     await made.until(f"document.getElementById('a{following}') !== null")
     await made.page.wait_for_timeout(200)
     assert 0 <= await made.top_of(f"#a{following}") < 900
+    assert await made.troubles() == []
+
+
+async def test_a_search_and_its_place_survive_reload_and_back(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    ids = await seed(db, site.settings.home, 1200, stored=1200)
+    async with db.unit_of_work() as uow:
+        await tagging.assign(uow, ids[::2], [await tagging.make(uow, "red fox", "general")])
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.goto(f"{site.url}/?q=red_fox")
+    await made.page.mouse.move(700, 500)
+    for _ in range(12):
+        await made.page.mouse.wheel(0, 600)
+        await made.page.wait_for_timeout(40)
+    await made.until("location.search.includes('at=')")
+    await made.page.wait_for_timeout(400)
+    assert (await made.page.evaluate("location.search")).startswith("?q=red_fox&at=")
+    chosen = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
+    )
+    before = await made.top_of(f"#{chosen}")
+    await made.page.reload()
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.page.wait_for_timeout(300)
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await made.page.goto(f"{site.url}/folders")
+    await made.page.go_back()
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.page.wait_for_timeout(300)
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    shown = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].map(a => Number(a.id.slice(1)))"
+    )
+    assert set(shown) <= set(ids[::2])
     assert await made.troubles() == []

@@ -185,3 +185,131 @@ async def test_a_chunk_that_did_not_arrive_is_asked_for_again(
     await made.page.unroute("**/items?before=*")
     await made.page.evaluate("document.body.dispatchEvent(new Event('beat'))")
     await made.until("document.querySelectorAll('.chunk').length >= 2")
+
+
+async def test_what_was_thrown_away_leaves_and_what_is_seen_stays(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    ids = await seed(db, site.settings.home, 400, stored=400)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.page.mouse.move(700, 500)
+    for _ in range(3):
+        await made.page.mouse.wheel(0, 400)
+        await made.page.wait_for_timeout(60)
+    top = await made.page.evaluate("Wall.topTile().id")
+    before = await made.top_of(f"#{top}")
+    at = ids.index(int(top[1:]))
+    gone, focused, following = ids[at + 8 : at + 11], ids[at + 8], ids[at + 11]
+    await made.page.evaluate(f"document.getElementById('a{focused}').focus({{ preventScroll: true }})")
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE asset SET state = 'trashed' WHERE id = ANY($1::bigint[])", gone)
+    await made.page.evaluate(
+        "document.body.dispatchEvent(new CustomEvent('operation:done', { detail: { kind: 'trash' } }))"
+    )
+    await made.until(f"document.getElementById('a{focused}') === null")
+    assert abs(await made.top_of(f"#{top}") - before) <= 1
+    assert await made.page.evaluate("document.activeElement.id") == f"a{following}"
+    await made.until("document.getElementById('count').innerText.includes('397')")
+    # The browser kept the chunk as it was; coming back to it must not bring anything back.
+    await walk(made, 700, "scrollY > 9000")
+    await walk(made, -700, "scrollY === 0")
+    await made.page.wait_for_timeout(400)
+    shown = await made.page.evaluate("Wall.tiles().map((a) => Number(a.id.slice(1)))")
+    assert not set(gone) & set(shown)
+    assert await made.troubles() == []
+
+
+async def test_throwing_everything_away_leaves_an_empty_gallery(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 5, stored=5)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE asset SET state = 'trashed'")
+    await made.page.evaluate("document.body.dispatchEvent(new CustomEvent('operation:done'))")
+    await made.until("document.body.innerText.includes('Nothing on the walls yet')")
+
+
+async def test_keys_jump_between_months_and_change_the_size(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 600, stored=600)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await made.until("document.querySelectorAll('#months [data-of]').length > 3")
+    assert await made.page.inner_text(".toolbar [data-month]") == "Nov 2026"
+    await made.page.keyboard.press("]")
+    await made.until("document.querySelector('.toolbar [data-month]')?.innerText === 'Oct 2026'")
+    assert await made.page.evaluate("document.querySelector('.scrub [aria-current]').dataset.of") == "2026-10"
+    await made.until("document.querySelectorAll('#months [data-of]').length > 3")
+    await made.page.keyboard.press("[")
+    await made.until("document.querySelector('.toolbar [data-month]')?.innerText === 'Nov 2026'")
+    per_row = await made.page.evaluate("Wall.tiles().length / document.querySelectorAll('.row').length")
+    await made.page.keyboard.press("+")
+    await made.until("document.querySelector('[data-density=l]')?.hasAttribute('aria-current')")
+    larger = await made.page.evaluate("Wall.tiles().length / document.querySelectorAll('.row').length")
+    assert larger < per_row
+    assert await made.troubles() == []
+
+
+async def test_tab_enters_the_wall_once_and_leaves_it(browser: Browser, site: Site, db: Database) -> None:
+    ids = await seed(db, site.settings.home, 60, stored=60)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    assert await made.page.evaluate("Wall.tiles().filter((a) => a.tabIndex === 0).length") == 1
+    await made.page.focus(f"#a{ids[0]}")
+    await made.page.keyboard.press("ArrowRight")
+    await made.page.wait_for_timeout(100)
+    assert await made.page.evaluate("Wall.tiles().filter((a) => a.tabIndex === 0).map((a) => a.id)") == [
+        f"a{ids[1]}"
+    ]
+    await made.page.keyboard.press("Tab")
+    assert await made.page.evaluate("document.activeElement.closest('.tile') === null")
+
+
+async def test_walking_on_loads_what_is_not_there_yet(browser: Browser, site: Site, db: Database) -> None:
+    ids = await seed(db, site.settings.home, 700, stored=700)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    met = await made.page.evaluate(
+        """async () => {
+            let tile = Wall.tiles()[0];
+            const met = [tile.id];
+            for (let n = 0; n < 450 && tile; n++) {
+                tile = await Wall.beside(tile.id, 1);
+                if (tile) met.push(tile.id);
+            }
+            return met;
+        }"""
+    )
+    assert met == [f"a{i}" for i in ids[:451]]
+    back = await made.page.evaluate(
+        """async (id) => {
+            const first = await Wall.reveal(id);
+            return [first.id, first.getBoundingClientRect().top, innerHeight];
+        }""",
+        f"a{ids[3]}",
+    )
+    assert back[0] == f"a{ids[3]}"
+    assert 0 <= back[1] < back[2]
+    assert await made.troubles() == []
+
+
+async def test_two_fingers_change_the_size(browser: Browser, site: Site, db: Database) -> None:
+    await seed(db, site.settings.home, 60, stored=60)
+    made = await visit(browser, site, has_touch=True)
+    await set_up(made, db)
+    wire = await made.context.new_cdp_session(made.page)
+
+    async def fingers(kind: str, apart: float) -> None:
+        points = [{"x": 600 - apart, "y": 500}, {"x": 600 + apart, "y": 500}] if apart else []
+        await wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    await fingers("touchStart", 60)
+    for apart in (70, 80, 95):
+        await fingers("touchMove", apart)
+    await fingers("touchEnd", 0)
+    await made.until("document.querySelector('[data-density=l]')?.hasAttribute('aria-current')")
+    assert await made.troubles() == []
