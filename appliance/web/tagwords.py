@@ -15,7 +15,8 @@ FROM = {"model": "a model", "rule": "a rule", "source": "its source", "sidecar":
 
 def written(tag: TagView) -> str:
     """The search for a tag, as a person would type it."""
-    kind = None if tag.kind == "general" else tag.kind
+    # `rating:` in a search asks for stars, so a tag of that kind goes by its name alone.
+    kind = None if tag.kind in {"general", "rating"} else tag.kind
     return show_leaf(Tag(name_key(tag.name), kind=kind))
 
 
