@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from asyncpg import ForeignKeyViolationError
+
 from appliance.core import clock, room
 from appliance.core.db import Database
 from appliance.core.drains import Claimed, Interrupted
@@ -174,10 +176,14 @@ class Import:
         return True
 
     async def _known(self, read: Read, known: Known, stored: Stored) -> str:
-        async with self.database.unit_of_work() as uow:
-            await finishing.duplicate(
-                uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
-            )
+        try:
+            async with self.database.unit_of_work() as uow:
+                await finishing.duplicate(
+                    uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
+                )
+        except ForeignKeyViolationError as gone:
+            # It was deleted for good between the look and the row: the next claim sees what is true then.
+            raise Interrupted from gone
         return "unchanged" if known.here else "duplicate"
 
     async def _store(self, child: Reader, read: Read) -> Stored:

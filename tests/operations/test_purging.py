@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from appliance.core import settings
+from appliance.core.drains import Interrupted
+from appliance.ingest import claims
+from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.library import sweeping
 from appliance.operations import purging, services
@@ -176,3 +182,31 @@ async def test_the_trash_is_emptied_of_what_lay_there_for_thirty_days(
 
     assert await all_ids(library) == [three[0], three[2]]
     assert len(ours(library)) % 2 == 0
+
+
+async def test_a_copy_that_comes_in_while_its_asset_is_deleted_is_tried_again(
+    library: Library, ingest: Ingest, folder: Path
+) -> None:
+    put(folder, "a.jpg", jpeg(1))
+    await ingest.scan(folder)
+    ids = await all_ids(library)
+    await library.act("trash", ids)
+    put(folder, "b.jpg", jpeg(1))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
+    async with library.db.unit_of_work() as uow:
+        (claimed,) = await claims.claim(uow.sql, 1, 1)
+
+    @asynccontextmanager
+    async def lend() -> AsyncIterator[Any]:
+        async with ingest.pool.child(fresh=False) as child:
+            yield child
+        # Known as a duplicate by now, and its row is not yet written.
+        await library.act("purge", ids)
+
+    with pytest.raises(Interrupted):
+        await Import(ingest.settings, ingest.db, claimed).run(lend)
+
+    await library.execute("UPDATE import_task SET status = 'pending', claim = NULL WHERE id = $1", claimed.id)
+    assert await ingest.drain() == {"imported": 1}
+    entries = await library.rows("SELECT path, outcome, reason FROM root_entry ORDER BY path")
+    assert [tuple(e) for e in entries] == [(b"a.jpg", "skipped", "purged"), (b"b.jpg", "imported", None)]
