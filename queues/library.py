@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
+from appliance.ingest import throttle
 from appliance.ingest.facts import ImportsRested
 from appliance.ingest.services import imports_idle
 from appliance.library import renditions
@@ -16,13 +19,23 @@ from queues.declare import seconds, task
 from queues.decoders import pool
 
 
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+async def calm(sql: Connection[Any]) -> bool:
+    """Whether background pictures may be made: imports rest, and a person allows work at this hour."""
+    allowed = await throttle.refresh(sql)
+    return not allowed.resting(throttle.wall(settings.current().zone)) and await imports_idle(sql)
+
+
 MISSING = Drain(
     name="renditions",
     model=Rendition,
-    claim=renditions.claim_when(imports_idle),
+    claim=renditions.claim_when(calm),
     fail=renditions.fail,
     terminal=("complete", "failed"),
-    parallel=lambda s: s.decoders,
+    parallel=lambda s: min(s.decoders, throttle.known().places(s)),
     # Held one for each decoder, so that a picture someone waits for is behind one item at most.
     hand=lambda s: s.decoders,
 )

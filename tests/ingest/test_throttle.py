@@ -13,6 +13,7 @@ from appliance.core.settings import Settings
 from appliance.ingest import claims, throttle
 from appliance.ingest.throttle import ANY, Throttle
 from queues import ingest as bodies
+from queues import library as pictures
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
 
@@ -84,3 +85,18 @@ async def test_drain_heeds_a_change_at_its_next_claim(ingest: Ingest, folder: Pa
     async with ingest.db.unit_of_work() as uow:
         assert len(await bodies.claim_in_hours(uow.sql, 1, 4)) == 1
     assert bodies.FILES.parallel(ingest.settings) == ingest.settings.decoders + 2
+
+
+async def test_background_pictures_keep_to_the_hours_and_cores_too(ingest: Ingest, folder: Path) -> None:
+    put(folder, "a.jpg", jpeg(1))
+    await ingest.scan(folder)
+    hour = throttle.wall(ingest.settings.zone).hour
+    later = Throttle(cores=1, begins=(hour + 2) % 24, ends=(hour + 3) % 24)
+    async with ingest.db.unit_of_work() as uow:
+        await throttle.write(uow, later, ingest.settings)
+    async with ingest.db.unit_of_work() as uow:
+        assert await pictures.MISSING.claim(uow.sql, 1, 4) == []
+        # What somebody looks at is made at any hour.
+        await uow.sql.execute("UPDATE rendition SET priority = 0 WHERE status = 'pending'")
+        assert len(await pictures.MISSING.claim(uow.sql, 1, 4)) == 1
+    assert pictures.MISSING.parallel(ingest.settings) == 1
