@@ -1,11 +1,6 @@
 // Sending files: three at once, in pieces that are resumed; a dock at the lower edge says what became of each.
-(() => {
-  if (isSecureContext && navigator.serviceWorker) navigator.serviceWorker.register("/sw.js").catch(() => {});
-  for (const line of document.querySelectorAll("[data-install-secure]")) line.hidden = !isSecureContext;
-  for (const line of document.querySelectorAll("[data-install-plain]")) line.hidden = isSecureContext;
-  const parts = document.querySelector("[data-upload-parts]")?.content;
-  if (!parts) return;
-
+// It is fetched when somebody sends for the first time (sending.js), so that looking at pictures costs nothing.
+const Uploads = ((parts) => {
   const AT_ONCE = 3, PIECE = 32 << 20, STALL = 60000, ROWS = 60, DAY = 864e5;
   const TUS = { "Tus-Resumable": "1.0.0" };
   const waiting = [], items = [], reading = new Map(), sessions = new Set();
@@ -255,63 +250,6 @@
     ended = done;
   };
 
-  // Ways in: drop, paste, choose.
-  const hidden = (path) => path.split("/").some((part) => part.startsWith(".")) || /(^|\/)(Thumbs\.db|desktop\.ini)$/.test(path);
-  const walk = async (entry, found) => {
-    if (entry.isFile) {
-      const file = await new Promise((ok, no) => entry.file(ok, no)).catch(() => null);
-      if (file) found.push([file, entry.fullPath.replace(/^\//, "")]);
-      return;
-    }
-    const reader = entry.createReader();
-    for (;;) {
-      const some = await new Promise((ok) => reader.readEntries(ok, () => ok([])));
-      if (!some.length) return;
-      for (const each of some) if (!hidden(each.name)) await walk(each, found);
-    }
-  };
-  const dropped = async (data) => {
-    // Entries are gone after the event, so they are taken before the first wait.
-    const entries = [...data.items].filter((each) => each.kind === "file").map((each) => each.webkitGetAsEntry?.());
-    if (!entries.length || entries.includes(null) || entries.includes(undefined)) return add([...data.files].map((file) => [file, file.name]));
-    for (const entry of entries) { const found = []; await walk(entry, found); add(found); }
-  };
-  const veil = parts.querySelector(".veil").cloneNode(true);
-  document.body.append(veil);
-  let own = false, depth = 0;
-  const brings = (event) => !own && event.dataTransfer?.types.includes("Files");
-  addEventListener("dragstart", () => { own = true; });
-  addEventListener("dragend", () => { own = false; });
-  addEventListener("dragenter", (event) => { if (brings(event)) { event.preventDefault(); depth++; veil.hidden = false; } });
-  addEventListener("dragleave", (event) => { if (brings(event) && --depth <= 0) { depth = 0; veil.hidden = true; } });
-  addEventListener("dragover", (event) => { if (brings(event)) { event.preventDefault(); event.dataTransfer.dropEffect = "copy"; } });
-  addEventListener("drop", (event) => {
-    if (!brings(event)) return;
-    event.preventDefault();
-    depth = 0;
-    veil.hidden = true;
-    dropped(event.dataTransfer);
-  });
-  addEventListener("paste", (event) => {
-    const files = [...(event.clipboardData?.files || [])];
-    if (!files.length || event.target.closest?.("input, textarea, [contenteditable]")) return;
-    event.preventDefault();
-    add(files.map((file) => [file, file.name]));
-  });
-  const chosen = (input) => {
-    add([...input.files].map((file) => [file, file.webkitRelativePath || file.name]).filter(([, name]) => !name.includes("/") || !hidden(name)));
-    input.value = "";
-  };
-  const choose = () => {
-    const input = document.createElement("input");
-    Object.assign(input, { type: "file", multiple: true, accept: "image/*,video/*" });
-    input.addEventListener("change", () => chosen(input));
-    input.click();
-  };
-  document.addEventListener("change", (event) => { if (event.target.matches?.("[data-upload-files]")) chosen(event.target); });
-  document.addEventListener("click", (event) => {
-    if (event.target.closest?.("[data-upload-pick]") && !event.ctrlKey && !event.metaKey) { event.preventDefault(); choose(); }
-  });
-  Keys.bind("page", { upload: choose });
   addEventListener("beforeunload", (event) => { if (active || waiting.length) event.preventDefault(); });
-})();
+  return { add };
+})(document.querySelector("[data-upload-parts]").content);

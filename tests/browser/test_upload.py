@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,13 @@ async def test_files_can_be_dropped_and_pasted_in_the_gallery(
     browser: Browser, site: Site, db: Database, importing: None
 ) -> None:
     made = await at_upload(browser, site, db)
+    await made.page.set_input_files(
+        "#drop-files", [{"name": "a.jpg", "mimeType": "image/jpeg", "buffer": jpeg(0)}]
+    )
+    await made.until(SETTLED)
+    await made.page.goto(f"{site.url}/")
 
+    assert await made.page.is_visible("#toolbar [data-upload-pick]")
     assert await made.page.evaluate(DROP, list(jpeg(1)))
     await made.page.evaluate(PASTE, list(jpeg(2)))
     await made.until(f"{SETTLED} && document.querySelectorAll('.dock li').length === 2")
@@ -171,17 +177,26 @@ async def test_sending_goes_on_where_the_connection_broke_off(
     await made.context.close()
 
 
+def holding() -> tuple[asyncio.Event, Callable[[Route], Awaitable[None]]]:
+    """Keeps the first piece of a file from going out, and says when it would."""
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "PATCH":
+            held.set()
+        else:
+            await route.continue_()
+
+    return held, hold
+
+
 async def test_file_is_resumed_after_a_reload_when_it_is_chosen_again(
     browser: Browser, site: Site, db: Database, importing: None, tmp_path: Path
 ) -> None:
     made = await at_upload(browser, site, db)
     path = put(tmp_path, "long.jpg", jpeg(6, size=(900, 700)))
     made.page.on("dialog", lambda dialog: asyncio.create_task(dialog.accept()))
-    held = asyncio.Event()
-
-    async def hold(_route: Route) -> None:
-        held.set()
-
+    held, hold = holding()
     await made.page.route("**/uploads/*", hold)
     await made.page.set_input_files("#drop-files", path)
     await held.wait()
@@ -199,11 +214,7 @@ async def test_cancelled_file_is_dropped_and_refused_one_says_why(
     browser: Browser, site: Site, db: Database, tmp_path: Path
 ) -> None:
     made = await at_upload(browser, site, db)
-    held = asyncio.Event()
-
-    async def hold(_route: Route) -> None:
-        held.set()
-
+    held, hold = holding()
     await made.page.route("**/uploads/*", hold)
     await made.page.set_input_files("#drop-files", put(tmp_path, "a.jpg", jpeg(1)))
     await held.wait()
