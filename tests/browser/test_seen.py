@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from PIL import Image
@@ -24,7 +25,17 @@ from tests.media_files import picture, put
 
 __all__ = ["folder", "ingest"]
 CORPUS = os.environ.get("VITRINE_TEST_CORPUS")
-SAMPLES = ("*.HEIC", "*.heif", "*.jxl", "*.mpeg", "*.webm", "*.jp2", "*.apng", "pillow/**/16_bit*.png", "*multipage*.tif*")
+SAMPLES = (
+    "*.HEIC",
+    "*.heif",
+    "*.jxl",
+    "*.mpeg",
+    "*.webm",
+    "*.jp2",
+    "*.apng",
+    "pillow/**/16_bit*.png",
+    "*multipage*.tif*",
+)
 BIG = (320, 180)
 
 
@@ -103,7 +114,7 @@ async def imported(ingest: Ingest, folder: Path, files: dict[str, bytes]) -> dic
         put(folder, name, content)
     await ingest.scan(folder)
     rows = await ingest.rows("SELECT asset_id, path FROM provenance ORDER BY asset_id")
-    found = {os.fsdecode(bytes(r["path"])): int(str(r["asset_id"])) for r in rows}  # type: ignore[arg-type]
+    found = {os.fsdecode(cast("bytes", r["path"])): int(str(r["asset_id"])) for r in rows}
     assert set(found) == set(files), await ingest.rows("SELECT path, reason, detail FROM root_entry")
     return found
 
@@ -112,14 +123,18 @@ async def looks(made: Visit, number: int) -> None:
     """The picture of an asset's page is there, and its full size can be decoded."""
     await made.page.goto(f"{made.site.url}/asset/{number}")
     await made.until(
-        "[...document.querySelectorAll('#picture img.shown:not(.under)')].some(i => i.complete && i.naturalWidth > 0)",
+        "[...document.querySelectorAll('#picture img.shown:not(.under)')]"
+        ".some(i => i.complete && i.naturalWidth > 0)",
         limit_ms=30_000,
     )
     where = await made.page.evaluate("document.querySelector('[data-key=original]').getAttribute('href')")
     width = await made.page.evaluate(
-        "async (src) => { const i = new Image(); i.src = src; await i.decode(); return i.naturalWidth; }", where
+        "async (src) => { const i = new Image(); i.src = src; await i.decode(); return i.naturalWidth; }",
+        where,
     )
-    expected = await made.page.evaluate("Number(document.querySelector('#picture img.shown').getAttribute('width'))")
+    expected = await made.page.evaluate(
+        "Number(document.querySelector('#picture img.shown').getAttribute('width'))"
+    )
     assert width == expected
 
 
@@ -167,7 +182,9 @@ async def test_every_kind_of_film_can_be_watched(
 async def test_a_film_is_prepared_and_watched_in_the_viewer(
     browser: Browser, site: Site, ingest: Ingest, folder: Path
 ) -> None:
-    found = await imported(ingest, folder, {k: v for k, v in films().items() if k in {"divx.avi", "plain.mp4"}})
+    found = await imported(
+        ingest, folder, {k: v for k, v in films().items() if k in {"divx.avi", "plain.mp4"}}
+    )
     made = await visit(browser, site)
     await set_up(made, ingest.db)
     await made.page.click(f"#a{found['divx.avi']}")

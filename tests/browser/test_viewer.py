@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Browser
 
 from appliance.core.db import Database
@@ -17,7 +16,8 @@ SHOTS = os.environ.get("VITRINE_TEST_SHOTS")
 OPEN = "document.getElementById('viewer')?.hidden === false"
 SHUT = "document.getElementById('viewer')?.hidden !== false"
 SHARP = """(() => {
-  const image = document.querySelector('.pswp__item[aria-hidden=false] img.pswp__img:not(.pswp__img--placeholder)');
+  const image = document.querySelector(
+    '.pswp__item[aria-hidden=false] img.pswp__img:not(.pswp__img--placeholder)');
   return Boolean(image && image.complete && image.naturalWidth > 0 && image.src.includes('/preview'));
 })()"""
 
@@ -46,7 +46,7 @@ async def press(made: Visit, number: int) -> None:
 async def test_a_picture_opens_over_the_wall_and_closing_leaves_it_as_it_was(
     browser: Browser, site: Site, db: Database
 ) -> None:
-    made, ids = await opened(browser, site, db)
+    made, _ = await opened(browser, site, db)
     await made.page.evaluate("document.getElementById('wall').dataset.same = 'yes'; scrollBy(0, 700)")
     await made.page.wait_for_timeout(400)
     chosen = await made.page.evaluate(
@@ -137,7 +137,9 @@ async def test_forward_opens_it_again_and_a_reload_is_the_page_of_the_asset(
     await made.until(OPEN)
     await made.until(SHARP)
     await made.page.reload()
-    await made.until("document.body.classList.contains('viewer') && document.querySelector('#picture img') !== null")
+    await made.until(
+        "document.body.classList.contains('viewer') && document.querySelector('#picture img') !== null"
+    )
     assert made.page.url.endswith(f"/asset/{ids[3]}")
     assert await made.troubles() == []
 
@@ -171,26 +173,62 @@ async def test_zooming_in_loads_the_original(browser: Browser, site: Site, db: D
     assert await made.troubles() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-async def test_it_fits_on_screens_of_any_width(
-    browser: Browser, site: Site, db: Database, width: int, height: int, scheme: str
-) -> None:
-    await seed(db, site.settings.home, 60, stored=60)
-    made = await visit(
-        browser, site, viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=width < 500
-    )
-    await set_up(made, db)
+async def test_it_fits_on_screens_of_any_width(browser: Browser, site: Site, db: Database) -> None:
+    made, _ = await opened(browser, site, db, 60)
     first = await made.page.evaluate("document.querySelector('.tile > a').id")
     await press(made, int(first[1:]))
-    await made.page.wait_for_timeout(500)
-    await shot(made, f"viewer-{width}-{scheme}")
-    assert await made.page.evaluate("document.documentElement.scrollWidth") <= width
-    if width < 500:
-        await made.page.tap("[data-does=panel]")
-        await made.until("document.querySelector('#viewer .panel .facts') !== null")
-        await shot(made, f"viewer-panel-{width}-{scheme}")
+    for width, height in ((1440, 900), (390, 844)):
+        await made.page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            await made.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await made.page.wait_for_timeout(400)
+            await shot(made, f"viewer-{width}-{scheme}")
+            assert await made.page.evaluate("document.documentElement.scrollWidth") <= width
     assert await made.troubles() == []
+
+
+async def test_a_finger_turns_the_page_opens_the_panel_and_pulls_the_viewer_away(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    ids = await seed(db, site.settings.home, 60, stored=60)
+    made = await visit(browser, site, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    await set_up(made, db)
+    await made.page.tap(f"#a{ids[0]}")
+    await made.until(OPEN)
+    await made.until(SHARP)
+    await made.page.tap("[data-does=panel]")
+    await made.until("document.querySelector('#viewer .panel .facts') !== null")
+    await shot(made, "viewer-panel-390")
+    await made.page.tap("[data-does=panel]")
+
+    await drag(made, (300, 500), (60, 500))
+    await made.until(f"location.pathname === '/asset/{ids[1]}'")
+    await drag(made, (60, 500), (300, 500))
+    await made.until(f"location.pathname === '/asset/{ids[0]}'")
+    await made.page.wait_for_timeout(400)
+    await drag(made, (200, 400), (200, 780))
+    await made.until(SHUT)
+    assert made.page.url.startswith(f"{site.url}/?at=") or made.page.url.startswith(f"{site.url}/#")
+    assert await made.troubles() == []
+
+
+async def drag(made: Visit, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """One finger, from here to there."""
+    touch = await made.context.new_cdp_session(made.page)
+
+    async def put(kind: str, *points: tuple[float, float]) -> None:
+        await touch.send(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]}
+        )
+
+    await put("touchStart", start)
+    for n in range(1, 11):
+        await put(
+            "touchMove", (start[0] + (end[0] - start[0]) * n / 10, start[1] + (end[1] - start[1]) * n / 10)
+        )
+        await made.page.wait_for_timeout(16)
+    await put("touchEnd")
+    await touch.detach()
 
 
 async def test_x_selects_and_trash_goes_on_to_the_next(browser: Browser, site: Site, db: Database) -> None:

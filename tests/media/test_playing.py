@@ -49,8 +49,8 @@ def seen(place: Path) -> tuple[str, str, int, tuple[int, int], str]:
 
 
 def short(
-    container: str, codec: str, *, pix_fmt: str = "yuv420p", sound: str = "", size: tuple[int, int] = (64, 32),
-    count: int = 20,
+    container: str, codec: str, *, pix_fmt: str = "yuv420p", sound: str = "",
+    size: tuple[int, int] = (64, 32), count: int = 20,
 ) -> bytes:  # fmt: skip
     """A film in any pixel format, with sound of any codec."""
     with tempfile.NamedTemporaryFile() as out:
@@ -104,7 +104,9 @@ async def test_any_other_film_is_encoded(
     assert heard in ({""} if not sound else {"aac", "mp3float", "mp3", "flac"})
 
 
-@pytest.mark.parametrize(("turn", "size", "red"), [(90, (32, 64), (24, 8)), (180, (64, 32), (48, 24)), (270, (32, 64), (8, 48))])
+@pytest.mark.parametrize(
+    ("turn", "size", "red"), [(90, (32, 64), (24, 8)), (180, (64, 32), (48, 24)), (270, (32, 64), (8, 48))]
+)
 async def test_a_turned_film_is_turned_clockwise(
     play: Play, place: Path, turn: int, size: tuple[int, int], red: tuple[int, int]
 ) -> None:

@@ -72,7 +72,9 @@ async def test_a_run_goes_on_from_any_place_in_both_directions(
     ).json()
     assert [i["id"] for i in newer["items"]] == ids[69:9:-1]
     older = (
-        await client.get(f"/asset/{ids[70]}/run", params={"place": here["items"][-1]["place"], "way": "older"})
+        await client.get(
+            f"/asset/{ids[70]}/run", params={"place": here["items"][-1]["place"], "way": "older"}
+        )
     ).json()
     assert [i["id"] for i in older["items"]] == ids[130:]
     assert not older["more"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from appliance.core.drains import Claimed
 from appliance.library import renditions
 from appliance.library.playing import Playing
 from appliance.web import films
@@ -33,7 +34,9 @@ async def test_the_page_asks_and_is_told_how_far_it_is(
     assert (told["state"], told["watch"], told["words"]) == ("ready", True, "")
 
 
-async def test_a_finished_film_is_sent_in_parts(client: httpx.AsyncClient, ingest: Ingest, folder: Path) -> None:
+async def test_a_finished_film_is_sent_in_parts(
+    client: httpx.AsyncClient, ingest: Ingest, folder: Path
+) -> None:
     number = await film(ingest, folder, "a.mkv", make.film("mkv"))
     await wish(ingest, number)
     await work(ingest, (await take(ingest))[0])
@@ -54,7 +57,7 @@ async def test_a_film_is_sent_while_it_is_made_and_the_connection_is_the_wish(
 ) -> None:
     number = await film(ingest, folder, "a.avi", long_film(6))
     watching = asyncio.create_task(client.get(f"/media/{number}/play", headers={"Range": "bytes=0-"}))
-    taken = []
+    taken: list[Claimed] = []
     while not taken:
         taken = await take(ingest)
         await asyncio.sleep(0.05)
@@ -74,7 +77,7 @@ async def test_a_film_whose_file_was_deleted_is_made_again(
     for place in ingest.settings.home.renditions.rglob("play.mp4"):
         place.unlink()
     asked = asyncio.create_task(client.get(f"/media/{number}/play"))
-    taken = []
+    taken: list[Claimed] = []
     while not taken:
         taken = await take(ingest)
         await asyncio.sleep(0.05)
@@ -131,7 +134,7 @@ async def test_a_full_size_is_made_when_it_is_asked_for(
     async def busy(_sql: object) -> bool:
         return False
 
-    taken = []
+    taken: list[Claimed] = []
     while not taken:
         async with ingest.db.unit_of_work() as uow:
             # Also while imports work: somebody waits.

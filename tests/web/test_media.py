@@ -11,6 +11,7 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
+from appliance.library.queries import Sendable
 from appliance.web import media
 from appliance.web.sending import Span, disposition, span
 from tests.seed import seed
@@ -237,7 +238,7 @@ def test_any_file_name_becomes_a_header_a14() -> None:
 def test_what_is_remembered_has_a_limit() -> None:
     kept = media.Remembered(limit=2)
     for number in range(5):
-        kept._facts[number] = (media.Sendable(b"", "still", "", 0, 0, True, {}), 0.0)
+        kept._facts[number] = (Sendable(b"", "still", "", 0, 0, True, {}), 0.0)
     assert len(kept._facts) == 5
     kept.forget(4)
     assert 4 not in kept._facts
