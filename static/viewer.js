@@ -196,6 +196,9 @@ const Viewer = (root, PhotoSwipe) => {
     swipe.on("close", () => { if (!root.hidden && history.state?.viewer) history.back(); });
     swipe.on("destroy", () => { swipe = null; closed(); });
     swipe.init();
+    // The viewer around it is the dialog; PhotoSwipe calls itself one too, without a name.
+    swipe.element.setAttribute("role", "group");
+    swipe.element.setAttribute("aria-label", "Picture");
   };
   const hide = (on) => {
     if (on) beside = [...document.body.children].filter((each) => each !== root && each.id !== "toasts" && !each.inert && each.tagName !== "SCRIPT");
