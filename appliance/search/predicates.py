@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from appliance.core.keyset import LARGEST
 from appliance.search import found as names
 from appliance.search import values
 from appliance.search.found import Found
@@ -153,7 +154,7 @@ class Compiler:
         return " AND ".join(parts) or "true"
 
     def _amount(self, amount: Fraction) -> str:
-        if amount.denominator == 1:
+        if amount.denominator == 1 and amount <= LARGEST:
             return self.bind(int(amount), "bigint")
         return self.bind(Decimal(amount.numerator) / Decimal(amount.denominator), "numeric")
 

@@ -67,7 +67,7 @@ def measure(stage: Stage, frame: Frame) -> None:
             spots = look.do(places.spots, stage.assets)
         parts: dict[str, Callable[[], tuple[dict[str, Any], list[Check]]]] = {
             "chunks": lambda: chunks(stage, reader, spots),
-            "clients": lambda: clients(stage, reader, spots[0]),
+            "clients": lambda: clients(stage, subject, reader, spots[0]),
             "completion": lambda: completion(stage, reader),
             "weight": lambda: weight(subject, reader),
         }
@@ -110,7 +110,9 @@ def _timed(ask: Callable[[str], bytes], path: str) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
-def clients(stage: Stage, reader: Reader, spot: Spot) -> tuple[dict[str, Any], list[Check]]:
+def clients(
+    stage: Stage, subject: Instance, reader: Reader, spot: Spot
+) -> tuple[dict[str, Any], list[Check]]:
     """Whole pages at places all over the library, asked for by several visitors at once."""
     addresses = [spot.page(token) for token in spot.shallow + spot.deep]
     alone = [_timed(reader.get, address) for address in addresses[:20]]
@@ -128,12 +130,16 @@ def clients(stage: Stage, reader: Reader, spot: Spot) -> tuple[dict[str, Any], l
                 times.append(taken)
         own.close()
 
+    before = processes.cpu(subject.processes())
     begun = time.monotonic()
     with ThreadPoolExecutor(CLIENTS) as pool:
         list(pool.map(visit, range(CLIENTS)))
     rate = round(len(times) / (time.monotonic() - begun), 1)
+    spent = processes.cpu(subject.processes())
     figures = {
         "pages_s": rate,
+        # By processor time, which other work on the machine changes least.
+        "cpu_ms": {n: round((spent[n] - before.get(n, 0)) * 1000 / len(times), 2) for n in spent},
         "p50_ms": percentile(times, 0.5),
         "p95_ms": percentile(times, 0.95),
         "alone_p50_ms": percentile(alone, 0.5),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from appliance.core import clock
 from appliance.core.keyset import Position
 from appliance.search import services, statements
 from appliance.search.predicates import Arguments
@@ -74,7 +75,7 @@ async def spots(sql: Connection[Any], assets: int) -> list[Spot]:
 
 async def _spot(sql: Connection[Any], name: str, q: str, assets: int) -> Spot:
     async with sql.transaction():
-        plan = await services.plan(sql, services.parse(q), Scope(admin=True))
+        plan = await services.plan(sql, services.parse(q), Scope(admin=True), now=clock.now())
         async with services.patience(sql, 60_000):
             finds = await services.count_exact(sql, plan)
             deep = min(DEEP * assets // 200_000, finds * 9 // 10)
