@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 PAGE = 30
-SAMPLE = 1000
+SAMPLE = 500
 """A folder is counted and given covers from its first files, so that a page costs the same at any size."""
-COVERS = 4
+COVERS, LOOKED_AT = 4, 60
 SLASH, AFTER_SLASH = b"/", b"0"
 BEYOND = b"\xff" * 300
 """Above every path: a part of a path has at most 255 bytes."""
@@ -88,29 +88,21 @@ SELECT id, path, mode, status FROM root
 WHERE purpose = 'folder' AND status <> 'retired' ORDER BY path LIMIT 200
 """
 _LOOK = f"""
-WITH head AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[]) WITH ORDINALITY
-              AS h(root_id, low, high, place)),
-sample AS (
-    SELECT h.place, h.low, s.asset_id, s.path
-    FROM head h CROSS JOIN LATERAL (
-        SELECT asset_id, path FROM asset_file f
-        WHERE f.root_id = h.root_id AND f.path >= h.low AND f.path < h.high ORDER BY f.path LIMIT $4
-    ) s
-),
-seen AS (
-    SELECT s.place, s.path, a.id FROM sample s JOIN asset a ON a.id = s.asset_id WHERE {VISIBLE}
-)
-SELECT h.place,
-       (SELECT count(*) FROM sample s WHERE s.place = h.place)::int AS files,
-       (SELECT count(DISTINCT id) FROM seen s WHERE s.place = h.place)::int AS shown,
-       EXISTS (SELECT 1 FROM sample s WHERE s.place = h.place
-               AND position('\\x2f'::bytea IN substring(s.path FROM length(s.low) + 1)) > 0) AS deep,
+SELECT s.files, s.shown, s.deep,
        ARRAY(SELECT ARRAY[c.id, r.version, r.width, r.height]
-             FROM (SELECT id, min(path) AS path FROM seen s WHERE s.place = h.place GROUP BY id
-                   ORDER BY 2 LIMIT 60) c
+             FROM (SELECT id, min(n) AS n FROM unnest(s.first) WITH ORDINALITY u(id, n) GROUP BY id) c
              JOIN rendition r ON r.asset_id = c.id AND r.name = 'grid-240' AND r.status = 'complete'
-             ORDER BY c.path LIMIT $5) AS covers
-FROM head h ORDER BY h.place
+             ORDER BY c.n LIMIT $5) AS covers
+FROM unnest($1::bigint[], $2::bytea[], $3::bytea[]) WITH ORDINALITY AS h(root_id, low, high, place)
+CROSS JOIN LATERAL (
+    SELECT count(*)::int AS files, count(DISTINCT a.id) FILTER (WHERE {VISIBLE})::int AS shown,
+           coalesce(bool_or(position('\\x2f'::bytea IN substring(f.path FROM length(h.low) + 1)) > 0), false)
+               AS deep,
+           (array_agg(a.id ORDER BY f.path) FILTER (WHERE {VISIBLE}))[1:{LOOKED_AT}] AS first
+    FROM (SELECT asset_id, path FROM asset_file
+          WHERE root_id = h.root_id AND path >= h.low AND path < h.high ORDER BY path LIMIT $4) f
+    JOIN asset a ON a.id = f.asset_id
+) s ORDER BY h.place
 """
 
 
