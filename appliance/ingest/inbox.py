@@ -61,6 +61,8 @@ class Group(msgspec.Struct, frozen=True):
 
     reason: str
     count: int
+    sent: bool
+    """Whether uploaded files are among them, which ignoring deletes."""
     samples: list[Failure]
 
     @property
@@ -82,10 +84,12 @@ WITH RECURSIVE kind AS (
             ORDER BY reason LIMIT 1)
     FROM kind WHERE kind.reason IS NOT NULL
 )
-SELECT kind.reason, c.files, f.id, r.path AS root, r.purpose, f.path, f.size, f.detail
+SELECT kind.reason, c.files, c.sent, f.id, r.path AS root, r.purpose, f.path, f.size, f.detail
 FROM kind,
-LATERAL (SELECT count(*) AS files FROM (
-    SELECT FROM root_entry e WHERE outcome = 'failed' AND NOT ignored AND {_OF_KIND}
+LATERAL (SELECT count(*) AS files,
+            coalesce(bool_or(root_id = (SELECT id FROM root WHERE purpose = 'uploads')), false) AS sent
+         FROM (
+    SELECT root_id FROM root_entry e WHERE outcome = 'failed' AND NOT ignored AND {_OF_KIND}
     ORDER BY e.reason, e.id LIMIT {MOST + 1}) counted) c,
 LATERAL (SELECT id, root_id, path, size, detail FROM root_entry e
          WHERE outcome = 'failed' AND NOT ignored AND {_OF_KIND}
@@ -100,7 +104,7 @@ async def groups(sql: Connection[Any]) -> list[Group]:
     """The inbox by class, largest first; one statement."""
     found: dict[str, Group] = {}
     for row in await sql.fetch(_GROUPS):
-        group = found.setdefault(row["reason"], Group(row["reason"], row["files"], []))
+        group = found.setdefault(row["reason"], Group(row["reason"], row["files"], row["sent"], []))
         group.samples.append(
             Failure(
                 row["id"],

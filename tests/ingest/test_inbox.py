@@ -221,6 +221,7 @@ async def test_sent_file_is_tried_again_like_any_other(ingest: Ingest, folder: P
     async with ingest.db.unit_of_work() as uow:
         (group,) = await inbox.groups(uow.sql)
     assert group.samples[0].shown == b"a.jpg"
+    assert group.sent
     assert (await inbox.retry(Which(reason="crashed"))).queued == 1
     assert await ingest.drain() == {"imported": 1}
     assert (await outcomes(ingest))[b"token/a.jpg"][0] == "imported"
