@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,42 @@ async def test_the_doors_have_no_barrier(browser: Browser, site: Site, db: Datab
     await made.page.click("button[type=submit]")
     await made.until("document.querySelector('#problem') !== null")
     assert await violations(made.page) == []
+
+
+async def viewer(page: Page) -> None:
+    await page.locator(".tile > a").nth(3).click()
+    await page.wait_for_selector("#viewer:not([hidden])")
+
+
+async def selection(page: Page) -> None:
+    for number in (1, 2):
+        await page.locator(".tile .pick .check").nth(number).check(force=True)
+
+
+async def tags_of_a_selection(page: Page) -> None:
+    await selection(page)
+    await page.locator("#selbar [data-act=tag]").click()
+    await page.wait_for_selector("#sel-tags[open] input")
+
+
+async def suggestions(page: Page) -> None:
+    await page.focus(".search input[type=search]")
+    await page.keyboard.type("rat", delay=20)
+    await page.wait_for_selector("[role=listbox]:not([hidden]) [role=option]")
+
+
+async def filters(page: Page) -> None:
+    await page.locator("[popovertarget=filters]").click()
+
+
+@pytest.mark.parametrize("act", [viewer, selection, tags_of_a_selection, suggestions, filters])
+async def test_what_opens_over_the_gallery_has_no_barrier(
+    browser: Browser, site: Site, db: Database, act: Callable[[Page], Awaitable[None]]
+) -> None:
+    await seed(db, site.settings.home, 40, stored=40)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await act(made.page)
+    await made.page.wait_for_timeout(400)
+    assert await violations(made.page) == []
+    assert await made.troubles() == []
