@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from appliance.core import db
+from appliance.core.errors import Conflict
 from appliance.library import months
 from appliance.tagging import services as tagging
+from appliance.tagging.facts import MergeAsked
+from appliance.tagging.models import TagMerge
 from queues import lanes
-from queues.declare import minutes, seconds, task
+from queues.declare import Ledger, days, minutes, seconds, task
 from queues.runs import Run
 
 
@@ -36,3 +39,18 @@ async def count_again(run: Run) -> None:
         run.counts["off"] = drift.off
     async with db.unit_of_work() as uow:
         run.counts["months"] = await months.mend(uow.sql)
+
+
+MERGES = Ledger(TagMerge, live={"running"}, stalled="pending", keep=days(30), asked=[MergeAsked])
+
+
+@task(lane=lanes.MAINTENANCE, limit=minutes(9), ledger=MERGES)
+async def merge_tags(run: Run) -> None:
+    """Merge one tag into another that many assets carry; all of it or nothing."""
+    async with db.unit_of_work() as uow:
+        wish = await tagging.asked(uow.sql, run.row)
+        done = await tagging.merge(uow, wish.source_id, wish.target_id)
+        run.counts["moved"], run.counts["both"] = done.moved, done.both
+        if not await run.finish(uow, "done", moved=done.moved, shared=done.both):
+            # Whoever took the row over does the same; undone, this one has changed nothing.
+            raise Conflict("This merge belongs to another worker now")

@@ -10,6 +10,7 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, Invalid
 from appliance.tagging import holding
 from appliance.tagging.errors import NoTag
+from appliance.tagging.facts import MergeAsked
 from appliance.tagging.models import TagKind
 
 
@@ -45,6 +46,63 @@ async def overlap(sql: Connection[Any], source_id: int, target_id: int) -> Overl
         target_id,
     )
     return Overlap(*row)  # type: ignore[misc]  # one row always
+
+
+AT_ONCE = 5_000
+"""So many assets are moved inside a request; above that the merge is a task."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A merge that was asked for as a task, as it stands."""
+
+    source_id: int
+    target_id: int
+    user_id: int | None
+    status: str
+    error: str | None
+
+
+async def ask(
+    uow: UnitOfWork, source_id: int, target_id: int, *, user_id: int | None = None
+) -> Merged | None:
+    """Merge at once when few assets move; None when it became a task, which is only ever asked once."""
+    count: int = await uow.sql.fetchval(
+        "SELECT count(*) FROM (SELECT FROM asset_tag WHERE tag_id = $1 LIMIT $2) c", source_id, AT_ONCE + 1
+    )
+    if count <= AT_ONCE:
+        return await merge(uow, source_id, target_id)
+    source, target = await _pair(uow.sql, source_id, await _now(uow.sql, target_id))
+    _check(source, target, has_children=await _is_parent(uow.sql, source_id))
+    await uow.sql.execute(
+        "INSERT INTO tag_merge (source_id, target_id, user_id) VALUES ($1, $2, $3)"
+        " ON CONFLICT (source_id) WHERE status IN ('pending', 'running') DO NOTHING",
+        source_id,
+        target["id"],
+        user_id,
+    )
+    uow.record(MergeAsked())
+    return None
+
+
+async def asked(sql: Connection[Any], merge_id: int) -> Asked:
+    """What a row of the ledger asks for."""
+    row = await sql.fetchrow(f"SELECT {_ASKED} FROM tag_merge WHERE id = $1", merge_id)
+    if row is None:
+        raise NoTag
+    return Asked(*row)
+
+
+async def last_asked(sql: Connection[Any], source_id: int) -> Asked | None:
+    """The last merge of a tag that became a task, while it is live or failed today."""
+    row = await sql.fetchrow(
+        f"SELECT {_ASKED} FROM tag_merge WHERE source_id = $1 AND (status IN ('pending', 'running')"
+        " OR status = 'error' AND finished_at > now() - interval '1 day') ORDER BY id DESC LIMIT 1",
+        source_id,
+    )
+    return None if row is None else Asked(*row)
+
+
+_ASKED = "source_id, target_id, user_id, status, error"
 
 
 async def merge(uow: UnitOfWork, source_id: int, target_id: int) -> Merged:

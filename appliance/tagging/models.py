@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import REAL, CheckConstraint, DateTime, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from appliance.core.columns import Base, Keyed, one_of
+from appliance.core.columns import Base, Keyed, RunColumns, one_of
 
 
 class TagKind(enum.StrEnum):
@@ -137,3 +137,47 @@ class TagRecent(Base):
     user_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     tag_id: Mapped[int] = mapped_column(ForeignKey("tag.id", ondelete="CASCADE"), primary_key=True)
     used_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class MergeStatus(enum.StrEnum):
+    """States of a merge that is too large for a request."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+MERGE_TRANSITIONS: dict[MergeStatus, frozenset[MergeStatus]] = {
+    MergeStatus.PENDING: frozenset({MergeStatus.RUNNING, MergeStatus.CANCELLED}),
+    MergeStatus.RUNNING: frozenset(
+        {MergeStatus.PENDING, MergeStatus.DONE, MergeStatus.ERROR, MergeStatus.CANCELLED}
+    ),
+    MergeStatus.DONE: frozenset(),
+    MergeStatus.ERROR: frozenset(),
+    MergeStatus.CANCELLED: frozenset(),
+}
+
+
+class TagMerge(Keyed, RunColumns, Base):
+    """One large merge that was asked for; without keys to the tags, since one of them goes."""
+
+    __tablename__ = "tag_merge"
+    __table_args__ = (
+        CheckConstraint(one_of("status", MergeStatus), name="status"),
+        # One merge of a tag at a time, however often the button is pressed.
+        Index(
+            "uq_tag_merge_source",
+            "source_id",
+            unique=True,
+            postgresql_where=text("status IN ('pending', 'running')"),
+        ),
+    )
+
+    source_id: Mapped[int]
+    target_id: Mapped[int]
+    user_id: Mapped[int | None]
+    status: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    moved: Mapped[int | None]
+    shared: Mapped[int | None]

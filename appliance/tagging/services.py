@@ -18,7 +18,8 @@ from appliance.tagging.listing import (
     totals,
 )
 from appliance.tagging.listing import page as listed
-from appliance.tagging.merging import Merged, Overlap, merge, overlap
+from appliance.tagging.merging import Merged, Overlap, asked, last_asked, merge, overlap
+from appliance.tagging.merging import ask as ask_merge
 from appliance.tagging.names import KINDS, WITH_FANDOM, clean, kind_of, name_key, split
 from appliance.tagging.naming import add_alias, delete, make, recast, remove_alias, rename
 from appliance.tagging.reading import (
@@ -56,6 +57,8 @@ __all__ = [
     "Taken",
     "Totals",
     "add_alias",
+    "ask_merge",
+    "asked",
     "assign",
     "became",
     "clean",
@@ -68,6 +71,7 @@ __all__ = [
     "find",
     "fold",
     "kind_of",
+    "last_asked",
     "listed",
     "make",
     "mend",

@@ -135,7 +135,16 @@ async def _tag_page(
     request: AnyRequest, uow: UnitOfWork, tag_id: int, *, status: int = 200, **values: Any
 ) -> Response[Any]:
     detail = await tagging.detail(uow.sql, tag_id)
-    values = {"detail": detail, "tag": detail.tag, "may_edit": _may_edit(request), **values}
+    merging = await tagging.last_asked(uow.sql, tag_id)
+    into = await tagging.find(uow.sql, [merging.target_id]) if merging else []
+    values = {
+        "merging": merging,
+        "into": into[0] if into else None,
+        "detail": detail,
+        "tag": detail.tag,
+        "may_edit": _may_edit(request),
+        **values,
+    }
     if wants_fragment(request):
         return fragment("tags/_tag.html", status=status, **values)
     covers = await tagging.covers(uow.sql, tag_id)
@@ -261,8 +270,11 @@ class TagEditController(Controller):
         if not sent.target.isdecimal() or len(sent.target) > 18:
             raise Invalid("Say into which tag")
         async with db.unit_of_work() as uow:
-            done = await tagging.merge(uow, tag_id, int(sent.target))
-        return go(f"/tags/{done.target_id}", request=request)
+            person = Visitor.of(request).person
+            done = await tagging.ask_merge(
+                uow, tag_id, int(sent.target), user_id=person.id if person else None
+            )
+        return go(f"/tags/{done.target_id if done else tag_id}", request=request)
 
 
 class Merging(msgspec.Struct):

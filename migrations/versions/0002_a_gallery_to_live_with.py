@@ -342,6 +342,34 @@ def _tag_memories() -> None:
         "ix_tag_recent_user", "tag_recent", ["user_id", sa.literal_column("used_at DESC")], unique=False
     )
     op.create_index("ix_tag_recent_tag", "tag_recent", ["tag_id"], unique=False)
+    op.create_table(
+        "tag_merge",
+        sa.Column("source_id", sa.BigInteger(), nullable=False),
+        sa.Column("target_id", sa.BigInteger(), nullable=False),
+        sa.Column("user_id", sa.BigInteger(), nullable=True),
+        sa.Column("status", sa.Text(), server_default=sa.text("'pending'"), nullable=False),
+        sa.Column("moved", sa.BigInteger(), nullable=True),
+        sa.Column("shared", sa.BigInteger(), nullable=True),
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
+        sa.Column("queued_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("claim", sa.UUID(), nullable=True),
+        sa.Column("worker_id", sa.BigInteger(), nullable=True),
+        sa.Column("claimed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint(
+            "status IN ('pending', 'running', 'done', 'error', 'cancelled')",
+            name=op.f("ck_tag_merge_status"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_tag_merge")),
+    )
+    op.create_index(
+        "uq_tag_merge_source",
+        "tag_merge",
+        ["source_id"],
+        unique=True,
+        postgresql_where=sa.text("status IN ('pending', 'running')"),
+    )
     op.add_column("asset", sa.Column("own_date", postgresql.JSONB(astext_type=sa.Text()), nullable=True))
 
 

@@ -17,6 +17,7 @@ from appliance.ingest.models import (
 )
 from appliance.library.models import ASSET_TRANSITIONS, RENDITION_TRANSITIONS, AssetState, RenditionStatus
 from appliance.operations.models import OPERATION_TRANSITIONS, OperationStatus
+from appliance.tagging.models import MERGE_TRANSITIONS, MergeStatus
 
 
 TABLES: list[tuple[type[enum.StrEnum], dict[enum.StrEnum, frozenset[enum.StrEnum]], str]] = [
@@ -27,6 +28,7 @@ TABLES: list[tuple[type[enum.StrEnum], dict[enum.StrEnum, frozenset[enum.StrEnum
     (AssetState, ASSET_TRANSITIONS, "kept"),
     (UploadStatus, UPLOAD_TRANSITIONS, "receiving"),
     (OperationStatus, OPERATION_TRANSITIONS, "pending"),
+    (MergeStatus, MERGE_TRANSITIONS, "pending"),
 ]
 
 

@@ -7,7 +7,11 @@ from datetime import datetime, timedelta
 
 from appliance.core.db import Database
 from appliance.library.models import VISIBLE
+from appliance.tagging import services
+from tests.queues.conftest import _tables, make_process, quick, store
 
+
+__all__ = ["_tables", "carried", "counted", "make_process", "many", "quick", "store", "tag", "true_counts"]
 
 LATEST = datetime(2026, 11, 23, 18, 0)  # noqa: DTZ001 - wall time
 
@@ -53,7 +57,5 @@ async def carried(db: Database) -> set[tuple[int, int]]:
 
 async def tag(db: Database, name: str, kind: str = "general", fandom_id: int | None = None) -> int:
     """A tag, made if need be."""
-    from appliance.tagging import services
-
     async with db.unit_of_work() as uow:
         return await services.make(uow, name, kind, fandom_id=fandom_id)
