@@ -71,14 +71,15 @@ const Picks = (() => {
     const count = await ask({ ...fresh(), all: true });
     if (count !== null) link.textContent = `Select all ${number.format(count)}`;
   };
-  const changed = () => {
+  // `known` is the count where it follows from the one before: one more or less needs no server.
+  const changed = (known = null) => {
     const mine = ++turn;
     if (!some()) state = { ...fresh(), anchor: state.anchor };
     const plain = !state.all && state.ranges.length === 0;
-    state.count = plain ? state.ids.filter((id) => !state.without.includes(id)).length : null;
+    state.count = plain ? state.ids.filter((id) => !state.without.includes(id)).length : known;
     say(state.count);
     draw();
-    counting = plain ? Promise.resolve(state.count) : ask(state).then((count) => {
+    counting = state.count !== null ? Promise.resolve(state.count) : ask(state).then((count) => {
       if (mine !== turn) return counting;
       state.count = count;
       if (count !== null) { say(count); draw(); keep(); }
@@ -91,13 +92,14 @@ const Picks = (() => {
 
   // ---- changing it
   const set = (id, place, on) => {
-    const covered = state.all || state.ranges.some((range) => within(place, range));
+    const covered = state.all || state.ranges.some((range) => within(place, range)), before = state.count;
+    if (on === has(id, place)) return;
     state.ids = state.ids.filter((each) => each !== id);
     state.without = state.without.filter((each) => each !== id);
     if (on && !covered) state.ids.push(id);
     if (!on && covered) state.without.push(id);
     state.anchor = { id, place };
-    changed();
+    changed(before === null ? null : before + (on ? 1 : -1));
   };
   const toggle = (id, place) => set(id, place, !has(id, place));
   const flip = (tile) => toggle(idOf(tile), placeOf(tile));
@@ -157,7 +159,7 @@ const Picks = (() => {
   });
 
   document.body.addEventListener("operation:done", ({ detail }) => {
-    if (detail.moves) clear();
+    if (detail.moves && !detail.undoes) clear();
     else if (some()) changed();
   });
   for (const name of ["wall:changed", "htmx:after:swap"]) document.body.addEventListener(name, mark);

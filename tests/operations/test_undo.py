@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from appliance.core.errors import Conflict, Invalid
@@ -162,3 +164,38 @@ async def test_items_remember_what_was_there(library: Library) -> None:
     )
     assert [r["changed"] for r in items] == [False, True]
     assert plain(items[1]["before"]) == {"rating": 0}
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_was_done_is_undone_step_by_step(library: Library, seed: int) -> None:
+    rng = random.Random(seed)
+    ids = await library.fill(40)
+    wishes: list[tuple[str, dict[str, str]]] = [
+        ("tag", {"tags": "sea; artist:anna"}),
+        ("tag", {"tags": "sea"}),
+        ("untag", {"tags": "sea"}),
+        ("rate", {"rating": "2"}),
+        ("rate", {"rating": "0"}),
+        ("favourite", {}),
+        ("unfavourite", {}),
+        ("archive", {}),
+        ("keep", {}),
+        ("private", {}),
+        ("public", {}),
+        ("date", {"days": "3"}),
+        ("date", {"to": "2020-02-02"}),
+        ("trash", {}),
+    ]
+    await library.act("tag", ids[:1], tags="sea")
+    states, done = [await library.snapshot()], []
+    for _ in range(25):
+        kind, form = rng.choice(wishes)
+        asked = await library.act(kind, rng.sample(ids, rng.randint(1, 40)), **form)
+        if asked.changed:
+            done.append(asked.id)
+            states.append(await library.snapshot())
+    for operation in reversed(done):
+        assert await library.snapshot() == states.pop()
+        assert (await library.undo(operation)).notes == {}
+    assert await library.snapshot() == states.pop()
+    assert await library.uses("sea") == 1
