@@ -164,6 +164,24 @@ async def test_the_finished_film_has_its_length_and_an_index(play: Play, place: 
         assert next(film.decode(video=0)).time == pytest.approx(4.0, abs=2.1)
 
 
+async def test_the_meaning_of_colours_is_kept(play: Play, place: Path, tmp_path: Path) -> None:
+    source = tmp_path / "hlg.mkv"
+    with av.open(str(source), "w") as target:
+        stream: Any = target.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 32, "yuv420p10le"
+        context = stream.codec_context
+        context.color_trc, context.color_primaries, context.colorspace = 18, 9, 9
+        for number, picture in enumerate(make.frames(5, size=(64, 32))):
+            frame = av.VideoFrame.from_image(picture)
+            frame.pts, frame.time_base = number, Fraction(1, 10)
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode(None))
+    await play(source.read_bytes())
+    with av.open(str(place)) as film:
+        frame = next(film.decode(video=0))
+    assert (frame.format.name, frame.color_trc, frame.color_primaries) == ("yuv420p", 18, 9)
+
+
 async def test_sound_alone_is_no_film(play: Play) -> None:
     with pytest.raises(MediaFailure) as caught:
         await play(make.film(audio=True, video=False))
