@@ -50,7 +50,7 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "entry.page.css": (*SHELL_CSS, "entry.css"),
     "entry.page.js": ("shell.js",),
     "settings.page.css": (*SHELL_CSS, "settings.css"),
-    "settings.page.js": (*SHELL_JS, "settings.js"),
+    "settings.page.js": (*SHELL_JS, "settings.js", "sending.js"),
     "plain.page.css": SHELL_CSS,
     "plain.page.js": SHELL_JS,
 }

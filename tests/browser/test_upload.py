@@ -14,6 +14,7 @@ from playwright.async_api import Browser, Route
 from appliance.core.db import Database
 from appliance.media.decoder import DecodePool
 from tests.browser.conftest import Site, Visit, set_up, visit
+from tests.browser.test_accessible import violations
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
 
@@ -248,4 +249,45 @@ async def test_form_works_without_scripts(browser: Browser, site: Site, db: Data
     assert "again.jpg" in await page.inner_text("#session")
     assert await page.is_visible("text=Upload by anna")
     await plain.close()
+    await made.context.close()
+
+
+async def test_page_for_when_nothing_answers_is_kept_on_the_device(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made = await at_upload(browser, site, db)
+    await made.until("navigator.serviceWorker.ready.then(() => true)", limit_ms=20_000)
+    await made.until("caches.match('/offline').then((kept) => Boolean(kept))", limit_ms=20_000)
+
+    await made.context.set_offline(True)
+    await made.page.goto(f"{site.url}/tags")
+
+    assert await made.page.inner_text("h1") == "Vitrine does not answer"
+    ground = await made.page.evaluate("getComputedStyle(document.querySelector('.btn.main')).backgroundColor")
+    assert ground != "rgba(0, 0, 0, 0)", "the style sheet is kept too"
+    kept: Any = await made.page.evaluate(
+        "caches.open('vitrine-shell').then((c) => c.keys())"
+        ".then((all) => all.map((r) => new URL(r.url).pathname))"
+    )
+    assert [path for path in kept if not path.startswith("/static/")] == ["/offline"]
+    await made.context.set_offline(False)
+    await made.page.goto(f"{site.url}/upload")
+    assert await made.page.inner_text("h1") == "Upload"
+    await made.context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+async def test_dock_and_results_have_no_barrier(
+    browser: Browser, site: Site, db: Database, importing: None, pictures: Path, width: int
+) -> None:
+    made = await at_upload(browser, site, db, viewport={"width": width, "height": 844})
+    names = ("IMG_20240506_070809.jpg", "again.jpg", "empty.jpg")
+    await made.page.set_input_files("#drop-files", [pictures / n for n in names])
+    await made.until(SETTLED)
+    found = await violations(made.page)
+
+    await made.page.click(".dock [data-page]")
+    await made.page.wait_for_url("**/uploads/batch/*")
+
+    assert found + await violations(made.page) == []
     await made.context.close()
