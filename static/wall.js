@@ -156,7 +156,9 @@ const Wall = (() => {
   const chunks = new IntersectionObserver((seen) => {
     for (const one of seen) if (one.isIntersecting) fill(one.target); else empty(one.target);
   }, { rootMargin: `${FAR}px 0px` });
+  const known = new WeakSet();
   const watch = (part) => {
+    known.add(part);
     if (part.matches(".pager")) pagers.observe(part);
     if (part.matches(".chunk")) { size(part); chunks.observe(part); }
   };
@@ -169,7 +171,15 @@ const Wall = (() => {
       watch(part);
     }
   });
-  const begin = () => { wall.querySelectorAll(":scope > *").forEach(watch); told(); };
+  let hung = -1;
+  const begin = () => {
+    const fresh = [...wall.children].filter((part) => !known.has(part)), many = tiles().length;
+    fresh.forEach(watch);
+    wall.querySelectorAll(".chunk").forEach(size);
+    // Other parts of the page are swapped as well, and change nothing here.
+    if (fresh.length || many !== hung) told();
+    hung = many;
+  };
 
   // ---- for the viewer and the keys: the pictures as one list, whatever is loaded
   const find = async (id) => {

@@ -14,6 +14,7 @@ from appliance.core.settings import Settings
 from appliance.library.timeline import Tile
 from appliance.search import services
 from appliance.search.query import EVERYTHING
+from appliance.web.assets import assets
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
 
@@ -255,6 +256,12 @@ async def test_the_first_page_is_small(client: httpx.AsyncClient, db: Database, 
     body = (await client.get("/")).content
     assert len(gzip.compress(body, 5)) <= 20_000
     assert len(body) <= 120_000
+
+
+def test_scripts_and_styles_of_the_gallery_are_small() -> None:
+    sizes = {n: len(assets().named(n).packed or b"") for n in ("gallery.page.js", "gallery.page.css")}
+    assert sizes["gallery.page.js"] <= 30 * 1024
+    assert sizes["gallery.page.css"] <= 14 * 1024
 
 
 async def test_density_and_width_change_the_rows(
