@@ -6,7 +6,7 @@ from functools import cache
 
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
-from appliance.library import ondemand, playing
+from appliance.library import converting, ondemand
 from appliance.library.facts import PlayWanted
 from appliance.library.models import Conversion
 from appliance.media.decoder import ChildDied, DecodePool, DecoderUnavailable
@@ -23,8 +23,8 @@ ENCODE_S = (LIMIT - minutes(1)).total_seconds()
 FILMS = Drain(
     name="conversions",
     model=Conversion,
-    claim=playing.claim,
-    fail=playing.fail,
+    claim=converting.claim,
+    fail=converting.fail,
     terminal=("complete", "failed"),
     keep=days(7),
     # Held one by one: whoever gives up while waiting must not be begun.
@@ -44,14 +44,16 @@ async def make_playable(claimed: Claimed) -> str:
     """Make a video playable for browsers while somebody waits for it."""
     try:
         async with pool().child(fresh=claimed.alone) as child:
-            return await playing.convert(settings.current(), db.current(), claimed, child, limit_s=ENCODE_S)
+            return await converting.convert(
+                settings.current(), db.current(), claimed, child, limit_s=ENCODE_S
+            )
     except DecoderUnavailable as error:
         raise Interrupted from error
     except ChildDied as death:
         if death.reason is Reason.CRASHED:
             raise Delivered(death.detail) from death
         async with db.unit_of_work() as uow:
-            await playing.fail(uow.sql, claimed, death.reason, death.detail)
+            await converting.fail(uow.sql, claimed, death.reason, death.detail)
         return "failed"
 
 

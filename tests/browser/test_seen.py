@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from playwright.async_api import Browser
 
-from appliance.library import playing, renditions
+from appliance.library import converting, renditions
 from appliance.media.decoder import DecodePool
 from tests.browser.conftest import Site, Visit, set_up, visit
 from tests.browser.test_viewer import shot
@@ -86,13 +86,13 @@ async def _drain(ingest: Ingest, pool: DecodePool) -> None:
     while True:
         async with ingest.db.unit_of_work() as uow:
             drawn = list(await draw(uow.sql, 1, 1))
-            made = [] if drawn else list(await playing.claim(uow.sql, 1, 1))
+            made = [] if drawn else list(await converting.claim(uow.sql, 1, 1))
         for claimed in drawn:
             async with pool.child() as child:
                 await renditions.render(ingest.settings, ingest.db, claimed, child)
         for claimed in made:
             async with pool.child() as child:
-                await playing.convert(ingest.settings, ingest.db, claimed, child, limit_s=60)
+                await converting.convert(ingest.settings, ingest.db, claimed, child, limit_s=60)
         if not drawn and not made:
             await asyncio.sleep(0.05)
 

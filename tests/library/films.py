@@ -11,7 +11,7 @@ from typing import Any
 import av
 
 from appliance.core.drains import Claimed
-from appliance.library import playing
+from appliance.library import converting, playing
 from appliance.media.decoder import DecodePool
 from tests.ingest.conftest import Ingest
 from tests.media import make
@@ -48,12 +48,12 @@ async def wish(ingest: Ingest, asset_id: int, *, again: bool = False) -> playing
 
 async def take(ingest: Ingest) -> list[Claimed]:
     async with ingest.db.unit_of_work() as uow:
-        return list(await playing.claim(uow.sql, 1, 1))
+        return list(await converting.claim(uow.sql, 1, 1))
 
 
 async def work(ingest: Ingest, claimed: Claimed, pool: DecodePool | None = None) -> str:
     async with (pool or ingest.pool).child() as child:
-        return await playing.convert(ingest.settings, ingest.db, claimed, child, limit_s=60)
+        return await converting.convert(ingest.settings, ingest.db, claimed, child, limit_s=60)
 
 
 async def until_making(ingest: Ingest, asset_id: int) -> playing.Playing:
