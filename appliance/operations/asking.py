@@ -10,7 +10,6 @@ from appliance.core.errors import Invalid
 from appliance.operations import listing, services
 from appliance.operations.kinds import Kind
 from appliance.operations.listing import MovedOn
-from appliance.search import selections
 from appliance.search.selections import Selection
 
 
@@ -28,13 +27,13 @@ async def ask(
 
     The ids of very many are left to the lane as well, unless they are needed `listed` now.
     """
-    total = await selections.count(uow.sql, selection, listing.EVERYTHING)
+    total = await listing.count(uow.sql, kind, selection)
     _check(total, expect)
     operation_id = await listing.write(uow.sql, kind, arguments, person, query=selection.q)
     if total > listing.AT_ONCE and not listed:
         await listing.postpone(uow.sql, operation_id, listing.selected(selection))
         return await services.settle(uow, operation_id, total)
-    query, values = await selections.ids_sql(uow.sql, selection, listing.EVERYTHING)
+    query, values = await listing.ids_of(uow.sql, kind, selection)
     # Counted again where it counts: something may have come in between.
     total = await listing.materialise(uow.sql, operation_id, query, values)
     _check(total, expect)

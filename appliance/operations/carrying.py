@@ -71,7 +71,7 @@ async def carry_out(
             if working.cancelled:
                 return "cancelled"
             if working.later is not None:
-                await listing.catch_up(uow.sql, working.id, working.later, expect=working.total)
+                await listing.catch_up(uow.sql, working.id, working.kind, working.later, expect=working.total)
                 continue
             taken, doomed = await chunk(uow, working)
         await unlink(doomed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core.errors import Conflict
 from appliance.operations.kinds import Kind
 from appliance.search import selections
+from appliance.search.patience import patience
 from appliance.search.selections import Selection
 from appliance.search.services import Scope
 
@@ -66,6 +67,24 @@ async def materialise(sql: Connection[Any], operation_id: int, query: str, value
     return int(done.rpartition(" ")[2])
 
 
+async def ids_of(sql: Connection[Any], kind: Kind, selection: Selection) -> tuple[str, list[Any]]:
+    """The statement that finds a selection's ids; deleting for good concerns only what lies in the trash."""
+    query, values = await selections.ids_sql(sql, selection, EVERYTHING)
+    if kind is Kind.PURGE:
+        query = f"SELECT a.id FROM asset a WHERE a.state = 'trashed' AND a.id IN ({query})"
+    return query, values
+
+
+async def count(sql: Connection[Any], kind: Kind, selection: Selection) -> int:
+    """How many assets an action would concern."""
+    if kind is not Kind.PURGE:
+        return await selections.count(sql, selection, EVERYTHING)
+    async with patience(sql):
+        query, values = await ids_of(sql, kind, selection)
+        found: int = await sql.fetchval(f"SELECT count(*) FROM ({query}) s", *values)
+    return found
+
+
 def selected(selection: Selection) -> dict[str, Any]:
     """What the task needs to find the ids of a selection by itself."""
     return {
@@ -86,7 +105,7 @@ async def postpone(sql: Connection[Any], operation_id: int, later: Mapping[str, 
     )
 
 
-async def catch_up(sql: Connection[Any], operation_id: int, later: Any, *, expect: int) -> None:
+async def catch_up(sql: Connection[Any], operation_id: int, kind: Kind, later: Any, *, expect: int) -> None:
     """Write the postponed ids down; refused when they are not as many as were counted.
 
     An undo takes what is left of what it takes back: assets may have been deleted since.
@@ -94,7 +113,7 @@ async def catch_up(sql: Connection[Any], operation_id: int, later: Any, *, expec
     if isinstance(later, int):
         total = await materialise(sql, operation_id, CHANGED, [later])
     else:
-        query, values = await selections.ids_sql(sql, selections.read(json.dumps(later)), EVERYTHING)
+        query, values = await ids_of(sql, kind, selections.read(json.dumps(later)))
         total = await materialise(sql, operation_id, query, values)
         if total != expect:
             raise MovedOn(total, expect)

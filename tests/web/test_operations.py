@@ -9,6 +9,9 @@ import time
 import httpx
 import pytest
 
+from appliance.accounts import services as accounts
+from appliance.accounts import sessions
+from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from tests.operations.conftest import Library
@@ -171,6 +174,35 @@ async def test_a_few_are_deleted_for_good_without_typing(client: httpx.AsyncClie
     answer = await ask(client, "purge", selection(ids=ids), expect="3")
     assert answer.status_code == 200
     assert await library.value("SELECT count(*) FROM asset") == 0
+
+
+async def test_what_was_taken_out_of_the_trash_meanwhile_is_not_deleted(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    ids = await library.fill(3)
+    await library.act("trash", ids)
+    await library.act("restore", ids[:1])
+    chosen = selection(ids=ids)
+    dialog = await client.post("/selection/purge", data={"selection": chosen}, headers=PARTIAL)
+    assert "Delete 2 items for good" in dialog.text
+    answer = await ask(client, "purge", chosen, expect="2")
+    assert "Deleted 2 for good" in answer.text
+    assert await library.value("SELECT array_agg(id) FROM asset") == ids[:1]
+
+
+async def test_viewers_select_and_change_nothing(
+    client: httpx.AsyncClient, library: Library, db: Database
+) -> None:
+    ids = await library.fill(2)
+    async with db.unit_of_work() as uow:
+        viewer = await accounts.add_person(uow, "ben", "four words make one", role=Role.VIEWER)
+        token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
+    client.cookies.set("vitrine", token, domain="localhost.local")
+    assert (await ask(client, "trash", selection(ids=ids))).status_code == 403
+    for path in ("/selection/count", "/selection/tags", "/operations/undo", "/operations/1/undo"):
+        assert (await client.post(path, headers=PARTIAL)).status_code == 403
+    assert (await client.get("/history")).status_code == 403
+    assert await library.value("SELECT count(*) FROM operation") == 0
 
 
 async def test_the_last_action_of_a_person_is_undone_by_one_request(
