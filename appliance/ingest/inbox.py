@@ -84,7 +84,7 @@ WITH RECURSIVE kind AS (
             ORDER BY reason LIMIT 1)
     FROM kind WHERE kind.reason IS NOT NULL
 )
-SELECT kind.reason, c.files, c.sent, f.id, r.path AS root, r.purpose, f.path, f.size, f.detail
+SELECT kind.reason, c.files, c.sent, f.id, r.path, r.purpose, f.path, f.size, kind.reason, f.detail
 FROM kind,
 LATERAL (SELECT count(*) AS files,
             coalesce(bool_or(root_id = (SELECT id FROM root WHERE purpose = 'uploads')), false) AS sent
@@ -103,19 +103,9 @@ ORDER BY c.files DESC, kind.reason, f.id
 async def groups(sql: Connection[Any]) -> list[Group]:
     """The inbox by class, largest first; one statement."""
     found: dict[str, Group] = {}
-    for row in await sql.fetch(_GROUPS):
-        group = found.setdefault(row["reason"], Group(row["reason"], row["files"], row["sent"], []))
-        group.samples.append(
-            Failure(
-                row["id"],
-                row["root"],
-                row["purpose"],
-                row["path"],
-                row["size"],
-                row["reason"],
-                row["detail"],
-            )
-        )
+    for reason, count, sent, *first in await sql.fetch(_GROUPS):
+        group = found.setdefault(reason, Group(reason, count, sent, []))
+        group.samples.append(Failure(*first))
     return list(found.values())
 
 
