@@ -201,3 +201,43 @@ async def test_tags_and_marks_work_without_scripts(browser: Browser, site: Site,
     assert (await asset(db, one)).rating == 3
     await plain.close()
     assert await made.troubles() == []
+
+
+async def test_a_question_can_be_left_unanswered(browser: Browser, site: Site, db: Database) -> None:
+    made, one = await opened(browser, site, db)
+    await made.page.fill("#tag-name", "Rin")
+    await made.page.keyboard.press("Enter")
+    await made.page.click("#asset-tags >> text=Cancel")
+    await made.until("document.querySelector('#tag-name') !== null && !document.querySelector('.make')")
+    assert await tags_of(db, one) == []
+    assert await made.troubles() == []
+
+
+async def test_editing_works_in_the_viewer_over_the_gallery(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made, one = await opened(browser, site, db)
+    await made.page.goto(f"{site.url}/")
+    await made.page.click(f"#a{one}")
+    await made.until("document.querySelector('#asset-marks') !== null")
+    await made.page.keyboard.press("3")
+    await made.until("document.querySelector('#asset-marks .stars').ariaLabel === 'Rating, 3 of 5'")
+    await made.page.keyboard.press("t")
+    await made.page.keyboard.type("snow")
+    await made.page.keyboard.press("Enter")
+    await made.until("document.querySelector('.kinds .chip')?.textContent.includes('snow')")
+    assert await tags_of(db, one) == [("snow", None)]
+    assert (await asset(db, one)).rating == 3
+
+
+async def test_a_name_that_is_taken_leads_to_the_merge(browser: Browser, site: Site, db: Database) -> None:
+    made, _ = await opened(browser, site, db)
+    async with db.unit_of_work() as uow:
+        snow = (await tagging.resolve(uow.sql, "snow"))[0]
+    await made.page.goto(f"{site.url}/tags/{snow}")
+    await made.page.fill("#tag-name", "Snowfield")
+    await made.page.click("text=Rename")
+    await made.page.click("text=Merge snow into snowfield")
+    await made.until("document.querySelector('#overlap .btn.main')?.textContent === 'Merge 0 assets'")
+    # A refusal with its way out is an answer, which the console calls an error.
+    assert [t for t in await made.troubles() if "409" not in t] == []

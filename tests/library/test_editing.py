@@ -75,6 +75,16 @@ async def test_the_files_own_date_survives_any_number_of_corrections(db: Databas
     assert seen.own_date is None
 
 
+async def test_an_undone_date_forgets_that_a_person_set_one(db: Database) -> None:
+    (one,) = await many(db, 1)
+    before = await view(db, one)
+    async with db.unit_of_work() as uow:
+        done = await operations.act(uow, Kind.DATE, [one], {"to": "2020-01-02T00:00:00"}, person=None)
+    async with db.unit_of_work() as uow:
+        await operations.ask_undo(uow, done.id, person=None)
+    assert await view(db, one) == before
+
+
 async def test_turning_swaps_the_sides_and_draws_every_picture_again(db: Database) -> None:
     (one,) = await many(db, 1)
     async with db.unit_of_work() as uow:
