@@ -68,7 +68,7 @@ def _filtered(leaf: Filter, made: Compiler) -> list[str]:
 
 def _tagged(tags: list[int], made: Compiler) -> list[str]:
     among = made.bind(tags, "bigint[]")
-    return [f"SELECT x.asset_id FROM asset_tag x WHERE x.tag_id = ANY({among}) GROUP BY x.asset_id"]
+    return [f"SELECT x.asset_id FROM asset_tag x WHERE x.tag_id = ANY({among})"]
 
 
 def _worded(text: str, made: Compiler) -> list[str]:

@@ -60,7 +60,10 @@ def _merged(plan: Plan, bind: Arguments) -> str:
 
 def _few(plan: Plan, made: Compiler) -> str:
     assert plan.gathered is not None  # noqa: S101 - asked for only then
-    return f"({' UNION '.join(gathering.ids(plan.gathered, made))}) s"
+    # Grouped: an asset once, however many of its files or tags were met; and the planner cannot turn this
+    # round into a walk past all assets.
+    united = " UNION ALL ".join(gathering.ids(plan.gathered, made))
+    return f"(SELECT g.asset_id FROM ({united}) g GROUP BY g.asset_id) s"
 
 
 def hits(plan: Plan, bind: Arguments, stretch: Stretch, limit: str) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from appliance.search import lookup
 from appliance.search.services import SearchError
 from tests.search.conftest import ADMIN, NOW, VIEWER, Library, wall
 
@@ -192,6 +193,12 @@ async def test_folders_are_found_whole_or_by_a_part(library: Library) -> None:
                 root,
                 path,
             )
+        await uow.sql.execute(
+            "INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns) VALUES ($1, $2, $3, 1, 1)",
+            made[0],
+            roots[0],
+            b"2024/trip/copy of a.jpg",
+        )
     for q, wanted in {
         "folder:/photos": made[:3],
         "folder:/photos/": made[:3],
@@ -259,3 +266,17 @@ async def test_what_the_timeline_hides_is_found_by_name_and_by_administrators(li
         with pytest.raises(SearchError, match="Only administrators"):
             await library.find(q, VIEWER)
     assert await library.find("fox", VIEWER) == await library.find("fox", ADMIN)
+
+
+async def test_a_beginning_of_too_many_tags_is_refused_at_its_place(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "MOST_TAGS", 3)
+    (asset,) = await library.add(1)
+    await library.tag([asset], "fox 1", "fox 2", "fox 3")
+    assert await library.find("fox*") == [asset]
+    await library.tag([asset], "fox 4")
+    with pytest.raises(SearchError, match=r"fox\* stands for 4 tags") as refused:
+        await library.find("-fox*")
+    assert (refused.value.start, refused.value.end) == (1, 5)
+    assert refused.value.hint == "Type more letters."
