@@ -135,13 +135,21 @@ async def _takes_files(sql: Connection[Any], batch_id: int) -> bool:
 
 
 async def _reopened(sql: Connection[Any], batch_id: int) -> int:
-    """A second batch like a closed one: a phone that slept for hours goes on where it was."""
-    opened: int = await sql.fetchval(
+    """A later batch like a closed one: a phone that slept for hours goes on where it was.
+
+    The caller holds the closed one's row, so that all files that come back share the later one.
+    """
+    opened: int | None = await sql.fetchval(
+        "SELECT b.id FROM import_batch b, import_batch old WHERE old.id = $1 AND b.id > $1"
+        " AND b.status = 'importing' AND b.cause = 'upload' AND b.walked_at IS NULL"
+        " AND b.title IS NOT DISTINCT FROM old.title ORDER BY b.id LIMIT 1 FOR UPDATE OF b",
+        batch_id,
+    )
+    return opened or await sql.fetchval(
         "INSERT INTO import_batch (root_id, mode, cause, status, interactive, title)"
         " SELECT root_id, mode, cause, 'importing', true, title FROM import_batch WHERE id = $1 RETURNING id",
         batch_id,
     )
-    return opened
 
 
 async def find(sql: Connection[Any], token: str) -> Sending:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 from litestar import Controller, Request, Response, delete, get, patch, post, route
@@ -78,7 +77,7 @@ def said(text: str | None) -> dict[str, bytes]:
         key, _, value = pair.strip().partition(" ")
         try:
             found[key] = base64.b64decode(value.strip(), validate=True)
-        except binascii.Error:
+        except ValueError:
             raise Invalid("Upload-Metadata cannot be read", "Values are base64.") from None
     return found
 

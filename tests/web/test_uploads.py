@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 from typing import Any
@@ -101,6 +102,17 @@ async def test_wrong_offset_changes_nothing(client: httpx.AsyncClient) -> None:
     assert (await client.head(place)).headers["Upload-Offset"] == "4"
     assert (await client.patch(place, headers=TUS | {"Upload-Offset": "4"}, content=b"e")).status_code == 415
     assert (await client.patch(place, headers=PIECE, content=b"e")).status_code == 422
+
+
+@pytest.mark.parametrize("said", [b"filename \xff", b"filename !!!", b"filename YQ", b"lastModified YQ=="])
+async def test_metadata_of_nonsense_is_no_accident(client: httpx.AsyncClient, said: bytes) -> None:
+    headers = {k.encode(): v.encode() for k, v in (TUS | {"Upload-Length": "4"}).items()}
+
+    answer = await client.post("/uploads", headers=headers | {b"Upload-Metadata": said})
+
+    assert answer.status_code == (201 if said.startswith(b"last") else 422)
+    for size in ("-1", "x", "", "9" * 30):
+        assert (await client.post("/uploads", headers=TUS | {"Upload-Length": size})).status_code == 422
 
 
 async def test_more_than_was_announced_is_refused(client: httpx.AsyncClient) -> None:
@@ -263,6 +275,8 @@ async def test_file_that_ends_after_its_session_goes_on_in_another(
         db, "SELECT status, title, files, walked_at IS NULL AS open FROM import_batch ORDER BY id"
     )
     assert found[1] == {"status": "importing", "title": "Upload by anna", "files": 1, "open": True}
+    await asyncio.gather(*(announce(client, 4, filename="more.jpg", batch=str(opened)) for _ in range(5)))
+    assert len(await rows(db, "SELECT 1 FROM import_batch")) == 2, "all that come back share one"
 
 
 def form(*files: tuple[str, bytes]) -> list[tuple[str, tuple[str, bytes, str]]]:
