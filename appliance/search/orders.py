@@ -13,6 +13,8 @@ from appliance.search.query import Sort
 
 CYCLE = 2**31
 """The random order is a circle of this many places, which the seed turns."""
+# The golden section of the circle; odd, so that no two seeds cut it at the same place.
+_STRIDE = 1_327_217_885
 _VALUES = {
     "date": "a.effective_at",
     "added": "a.id",
@@ -48,10 +50,15 @@ class Order:
         return self.name == "date"
 
     @property
+    def turn(self) -> int:
+        """Where the circle is cut: seeds that follow each other cut it far apart."""
+        return self.seed * _STRIDE % CYCLE
+
+    @property
     def value(self) -> str:
         """SQL: what a place in this order begins with."""
         if self.name == "random":
-            return f"((a.shuffle::bigint - {self.seed} + {CYCLE}) % {CYCLE})"
+            return f"((a.shuffle::bigint - {self.turn} + {CYCLE}) % {CYCLE})"
         return _VALUES[self.name]
 
     def check(self, place: Position) -> Position:
@@ -105,7 +112,8 @@ def _turned(
 ) -> Sequence[Leg]:
     # The circle is cut where the seed stands: what lies from there on comes first, the rest after it.
     way = "" if rising else " DESC"
-    sides = [(f"a.shuffle >= {order.seed}", order.seed), (f"a.shuffle < {order.seed}", order.seed - CYCLE)]
+    cut = order.turn
+    sides = [(f"a.shuffle >= {cut}", cut), (f"a.shuffle < {cut}", cut - CYCLE)]
     legs = []
     for side, turn in sides if rising else reversed(sides):
         conditions = [side, _turned_beside(bind, start, turn, _sign(rising=rising, inclusive=inclusive))]

@@ -192,3 +192,11 @@ async def test_new_ones_are_counted_as_far_as_the_search_finds_them(library: Lib
         assert await services.arrived(uow.sql, everything, old[-1]) == 5
         assert await services.arrived(uow.sql, foxes, old[-1]) == 2
         assert await services.arrived(uow.sql, foxes, old[-1], cap=1) == 1
+
+
+async def test_seeds_that_follow_each_other_begin_far_apart(library: Library) -> None:
+    made = await library.add(300)
+    begins = [(await library.find(f"sort:random:{seed}"))[0] for seed in range(12)]
+    assert len(set(begins)) >= 11
+    assert sorted(await library.find("sort:random:1")) == made
+    assert await library.find("sort:random:4") == await library.find("sort:random:4")
