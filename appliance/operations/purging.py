@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -44,34 +45,34 @@ async def delete(
         before,
     )
     found = [row["id"] for row in rows]
-    doomed = Doomed()
-    doomed.notes["not_in_trash"] = len(ids) - len(found)
     kept = await sql.fetch(
-        "SELECT path, size FROM asset_file WHERE root_id IS NULL AND asset_id = ANY($1::bigint[])", found
+        "SELECT path FROM asset_file WHERE root_id IS NULL AND asset_id = ANY($1::bigint[])", found
     )
-    for row in kept:
-        _note(doomed, os.path.join(os.fsencode(home.originals), row["path"]), ours=True)
-    await _pictures(sql, home, found, doomed)
+    originals = [os.path.join(os.fsencode(home.originals), row["path"]) for row in kept]
+    folders = {home.rendition(row["sha256"], "any").parent for row in rows}
+    # In a thread: our files may lie on storage that takes its time.
+    doomed = await asyncio.to_thread(_look, originals, folders)
+    doomed.notes["not_in_trash"] = len(ids) - len(found)
     await purged.forget(sql, found)
     await sql.execute("DELETE FROM asset WHERE id = ANY($1::bigint[])", found)
-    doomed.notes["files"] = len(doomed.files)
-    return {
-        row["id"]: json.dumps({"sha256": row["sha256"].hex(), "size": row["size"]}) for row in rows
-    }, doomed
+    return {row["id"]: _epitaph(row) for row in rows}, doomed
 
 
-async def _pictures(sql: Connection[Any], home: Home, ids: Sequence[int], doomed: Doomed) -> None:
-    rows = await sql.fetch(
-        "SELECT a.sha256, r.name FROM rendition r JOIN asset a ON a.id = r.asset_id"
-        " WHERE a.id = ANY($1::bigint[])",
-        ids,
-    )
-    folders = {home.rendition(row["sha256"], row["name"]).parent for row in rows}
+def _epitaph(row: Any) -> str:
+    return json.dumps({"sha256": row["sha256"].hex(), "size": row["size"]})
+
+
+def _look(originals: Iterable[bytes], folders: Iterable[Path]) -> Doomed:
+    doomed = Doomed()
+    for path in originals:
+        _note(doomed, path, ours=True)
     for folder in folders:
         # Everything in it was drawn from these bytes, whatever the suffix of its form is.
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(os.fsencode(folder)):
                 _note(doomed, os.path.join(os.fsencode(folder), name), ours=False)
+    doomed.notes["files"] = len(doomed.files)
+    return doomed
 
 
 def _note(doomed: Doomed, path: bytes, *, ours: bool) -> None:

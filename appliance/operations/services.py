@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-__all__ = ["act", "also", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
+__all__ = ["Kind", "act", "also", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
 
 AT_ONCE = 500
 """So many are done inside the request; a person does not wait for more."""

@@ -107,8 +107,8 @@ def _about(operation: OperationView) -> str:
     given: dict[str, Any] = operation.arguments
     if operation.undone:
         return NAMES[operation.undone].lower()
-    if "names" in given:
-        return ", ".join(given["names"])
+    if named := given.get("names", given.get("file")):
+        return f"with {named}" if isinstance(named, str) else ", ".join(named)
     if "rating" in given:
         return words.count(given["rating"], "star") if given["rating"] else "none"
     if "to" in given:
