@@ -22,21 +22,13 @@ from appliance.tagging.services import TagView
 from appliance.web import pages
 from appliance.web.entry import form
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
+from appliance.web.marks import Marks, wish_of
 from appliance.web.operations import person_of
 from appliance.web.tagchoice import Adding, choose
 
 
 AnyRequest = Request[Any, Any, Any]
 SHOWN_RECENT = 8
-
-
-class Marks(msgspec.Struct):
-    """The form of the marks: whichever button was pressed."""
-
-    rating: str = ""
-    favourite: str = ""
-    private: str = ""
-    state: str = ""
 
 
 class When(msgspec.Struct):
@@ -63,39 +55,6 @@ class Turning(msgspec.Struct):
     """The button of one direction."""
 
     by: str = ""
-
-
-class Wish(NamedTuple):
-    """One action of the marks, and the words of a line with an undo where it is worth one."""
-
-    kind: Kind
-    arguments: dict[str, Any]
-    told: str = ""
-
-
-PRIVATE = Wish(Kind.PRIVATE, {}, "Only administrators see it now")
-PUBLIC = Wish(Kind.PUBLIC, {}, "Everybody sees it again")
-STATES = {
-    "archive": Wish(Kind.ARCHIVE, {}, "Archived"),
-    "keep": Wish(Kind.KEEP, {}, "Taken out of the archive"),
-    "trash": Wish(Kind.TRASH, {}, "Moved to the trash"),
-    "restore": Wish(Kind.RESTORE, {}, "Restored"),
-}
-
-
-def wish_of(sent: Marks) -> Wish:
-    """What a pressed button asks for; refused when it is none of ours."""
-    if sent.rating:
-        if sent.rating not in {"0", "1", "2", "3", "4", "5"}:
-            raise Invalid("A rating is a number from 0 to 5")
-        return Wish(Kind.RATE, {"rating": int(sent.rating)})
-    if sent.favourite:
-        return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {})
-    if sent.private:
-        return PRIVATE if sent.private == "1" else PUBLIC
-    if sent.state in STATES:
-        return STATES[sent.state]
-    raise Invalid("No button was pressed")
 
 
 class Said(NamedTuple):

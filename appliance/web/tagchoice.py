@@ -24,6 +24,14 @@ class Adding(msgspec.Struct):
     make_fandom: str = ""
 
 
+class NoFandom(Invalid):
+    """The named fandom does not exist yet; it can be made at once."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no fandom “{name[:60]}” yet", "It can be made at once.")
+        self.name = name
+
+
 class Choice(NamedTuple):
     """What came of it: a tag, or the question that is left."""
 
@@ -79,18 +87,22 @@ async def _picked(uow: UnitOfWork, sent: Adding) -> Choice:
 
 
 async def _made(uow: UnitOfWork, sent: Adding, name: str, kind: str) -> Choice:
-    fandom_id = None
-    if sent.fandom.strip() and tagging.kind_of(kind) in tagging.WITH_FANDOM:
-        fandom_id = await _fandom(uow, sent)
-        if fandom_id is None:
-            return Choice(sent, new=True, new_fandom=True)
+    try:
+        fandom_id = await fandom_of(uow, kind, sent.fandom, make=bool(sent.make_fandom))
+    except NoFandom:
+        return Choice(sent, new=True, new_fandom=True)
     made = await tagging.make(uow, name, kind, fandom_id=fandom_id)
     return Choice(sent, tag=(await tagging.find(uow.sql, [made]))[0])
 
 
-async def _fandom(uow: UnitOfWork, sent: Adding) -> int | None:
-    _, name = tagging.split(sent.fandom)
+async def fandom_of(uow: UnitOfWork, kind: str, typed: str, *, make: bool) -> int | None:
+    """The fandom that a form names for a kind that can have one; a new one is made only when asked for."""
+    if not typed.strip() or tagging.kind_of(kind) not in tagging.WITH_FANDOM:
+        return None
+    _, name = tagging.split(typed)
     known = await tagging.resolve(uow.sql, tagging.name_key(name), kind="fandom")
     if known:
         return known[0]
-    return await tagging.make(uow, name, "fandom") if sent.make_fandom else None
+    if not make:
+        raise NoFandom(name)
+    return await tagging.make(uow, name, "fandom")

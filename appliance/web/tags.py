@@ -11,10 +11,10 @@ from appliance.core import db
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Invalid, VitrineError
 from appliance.tagging import services as tagging
-from appliance.tagging.services import TagView
 from appliance.web.entry import form
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
+from appliance.web.tagchoice import fandom_of
 from appliance.web.visitor import Visitor
 
 
@@ -43,27 +43,6 @@ def _place(after: str, below: int, order: str) -> tuple[str, int] | None:
     if order == "uses" and not (after.isdecimal() and len(after) < 19):
         return None
     return after.replace("\0", ""), below
-
-
-async def fandom_of(uow: UnitOfWork, kind: str, typed: str, *, make: bool) -> int | None:
-    """The fandom that a form names for a kind that can have one; a new one is made only when asked for."""
-    if not typed.strip() or tagging.kind_of(kind) not in tagging.WITH_FANDOM:
-        return None
-    _, name = tagging.split(typed)
-    known = await tagging.resolve(uow.sql, tagging.name_key(name), kind="fandom")
-    if known:
-        return known[0]
-    if not make:
-        raise NoFandom(name)
-    return await tagging.make(uow, name, "fandom")
-
-
-class NoFandom(Invalid):
-    """The named fandom does not exist yet; it can be made at once."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no fandom “{name[:60]}” yet", "It can be made at once.")
-        self.name = name
 
 
 class TagsController(Controller):
@@ -252,54 +231,6 @@ class TagEditController(Controller):
         except tagging.InUse as refused:
             return await _refused(request, tag_id, "delete", refused)
         return go("/tags", request=request)
-
-    @get("/{tag_id:int}/merge")
-    async def ask_merge(self, request: AnyRequest, tag_id: int, into: str = "") -> Response[Any]:
-        """What merging into another tag would do, counted; nothing is changed yet."""
-        async with db.unit_of_work() as uow:
-            values = await _merge_values(uow, tag_id, into)
-            if wants_fragment(request):
-                return fragment("tags/_overlap.html", **values)
-            screen = Screen("tags", f"Merge {values['tag'].name}", "tags")
-            return await shell_page(request, uow.sql, "tags/merge.html", screen, **values)
-
-    @post("/{tag_id:int}/merge", status_code=200)
-    async def merge(self, request: AnyRequest, tag_id: int) -> Response[Any]:
-        """Merge into the tag that was shown."""
-        sent = await form(request, Merging)
-        if not sent.target.isdecimal() or len(sent.target) > 18:
-            raise Invalid("Say into which tag")
-        async with db.unit_of_work() as uow:
-            person = Visitor.of(request).person
-            done = await tagging.ask_merge(
-                uow, tag_id, int(sent.target), user_id=person.id if person else None
-            )
-        return go(f"/tags/{done.target_id if done else tag_id}", request=request)
-
-
-class Merging(msgspec.Struct):
-    """The form that merges."""
-
-    target: str = ""
-
-
-async def _merge_values(uow: UnitOfWork, tag_id: int, into: str) -> dict[str, Any]:
-    found = await tagging.find(uow.sql, [tag_id])
-    if not found:
-        raise tagging.NoTag
-    targets = await _targets(uow, into, tag_id) if into.strip() else []
-    overlap = await tagging.overlap(uow.sql, tag_id, targets[0].id) if len(targets) == 1 else None
-    return {"tag": found[0], "into": into[:200], "targets": targets, "overlap": overlap}
-
-
-async def _targets(uow: UnitOfWork, into: str, tag_id: int) -> list[TagView]:
-    if into.startswith("#") and into[1:].isdecimal() and len(into) < 19:
-        ids = [int(into[1:])]
-    else:
-        kind, name = tagging.split(into[:200])
-        ids = await tagging.resolve(uow.sql, tagging.name_key(name), kind=kind)
-    found = await tagging.find(uow.sql, [i for i in ids if i != tag_id])
-    return sorted(found, key=lambda t: (-t.uses, t.id))
 
 
 async def _done(request: AnyRequest, tag_id: int) -> Response[Any]:
