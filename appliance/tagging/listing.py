@@ -66,6 +66,8 @@ _FILTER = """
 ($1::text IS NULL OR t.kind = $1)
 AND ($2::text = '' OR position($2 IN t.name_key) > 0
      OR t.id IN (SELECT tag_id FROM tag_alias WHERE position($2 IN name_key) > 0))
+AND (NOT $6 OR t.uses + CASE WHEN t.id IN (SELECT tag_id FROM tag_delta)
+     THEN (SELECT sum(p.uses) FROM tag_delta p WHERE p.tag_id = t.id) ELSE 0 END > 0)
 """
 _ROWS = f"""
 SELECT {VIEW}, t.uses + coalesce(d.uses, 0), t.name_key,
@@ -88,8 +90,12 @@ async def page(
     text: str = "",
     after: tuple[str, int] | None = None,
     limit: int = 100,
+    used: bool = False,
 ) -> list[TagRow]:
-    """The next tags by `uses` or by `name`, below the place that a former row gave."""
+    """The next tags by `uses` or by `name`, below the place that a former row gave.
+
+    Only those that are `used` on something everybody sees is what a viewer gets: a name can tell, too.
+    """
     by_uses = order == "uses"
     start: Any = None if after is None else int(after[0]) if by_uses else after[0]
     rows = await sql.fetch(
@@ -99,6 +105,7 @@ async def page(
         start,
         after[1] if after else 0,
         limit,
+        used,
     )
     return [TagRow(TagView(*r[:6]), r[6], r[8], str(r[5] if by_uses else r[7])) for r in rows]
 
