@@ -72,6 +72,7 @@ class TagsController(Controller):
                 text=text[:200],
                 after=_place(after, below, order),
                 limit=ROWS + 1,
+                used=not _may_edit(request),
             )
             values: dict[str, Any] = {
                 "rows": rows[:ROWS],
@@ -114,6 +115,8 @@ async def _tag_page(
     request: AnyRequest, uow: UnitOfWork, tag_id: int, *, status: int = 200, **values: Any
 ) -> Response[Any]:
     detail = await tagging.detail(uow.sql, tag_id)
+    if not detail.uses and not _may_edit(request):
+        raise tagging.NoTag
     merging = await tagging.last_asked(uow.sql, tag_id)
     into = await tagging.find(uow.sql, [merging.target_id]) if merging else []
     values = {
