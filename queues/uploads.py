@@ -27,4 +27,5 @@ async def sweep_uploads(run: Run) -> None:
     run.counts["abandoned"] = await sweeps.drop_abandoned(home)
     run.counts["ignored"] = await sweeps.drop_ignored(home)
     async with db.unit_of_work() as uow:
+        run.counts["left_behind"] = await sweeps.drop_left_behind(uow.sql, home)
         run.counts["strays"] = await sweeps.drop_strays(uow.sql, home)

@@ -92,6 +92,43 @@ async def drop_ignored(home: Home) -> int:
     return len(rows)
 
 
+async def drop_left_behind(sql: Connection[Any], home: Home) -> int:
+    """Remove files whose import ended well while its worker died before it could remove them itself."""
+    found = await asyncio.to_thread(_resting, home.uploads)
+    dropped = 0
+    for at in range(0, len(found), MANY):
+        some = found[at : at + MANY]
+        rows = await sql.fetch(_LEFT_BEHIND, some, [p.partition(b"/")[0].decode("ascii") for p in some])
+        for row in rows:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.fsencode(home.uploads) + b"/" + row["path"])
+        dropped += len(rows)
+    return dropped
+
+
+# A file without an entry is one that was ignored, or given up in its last moment.
+_LEFT_BEHIND = """
+SELECT p.path FROM unnest($1::bytea[], $2::text[]) AS p(path, token)
+LEFT JOIN root r ON r.purpose = 'uploads'
+LEFT JOIN root_entry e ON e.root_id = r.id AND e.path = p.path
+WHERE e.outcome IN ('imported', 'duplicate', 'skipped')
+   OR (e.id IS NULL AND NOT EXISTS (
+       SELECT 1 FROM upload u WHERE u.token = p.token AND u.status = 'receiving'))
+"""
+
+
+def _resting(folder: Path) -> list[bytes]:
+    """Complete files that have lain there for a while, relative to the folder."""
+    now = clock.now().timestamp()
+    found: list[bytes] = []
+    for path in folder.glob("*/*"):
+        # An import may take file and folder away at any moment.
+        with contextlib.suppress(FileNotFoundError):
+            if now - path.parent.stat().st_mtime > EMPTY_S and parts.TOKEN.fullmatch(path.parent.name):
+                found.append(os.fsencode(path.relative_to(folder)))
+    return found
+
+
 async def drop_strays(sql: Connection[Any], home: Home) -> int:
     """Remove part files without a row and folders without a file."""
     found = await asyncio.to_thread(_strays, home.uploads)
@@ -111,7 +148,10 @@ def _strays(folder: Path) -> dict[str, Path]:
         return {}
     with os.scandir(folder) as entries:
         for entry in entries:
-            age = now - entry.stat(follow_symlinks=False).st_mtime
+            try:
+                age = now - entry.stat(follow_symlinks=False).st_mtime
+            except FileNotFoundError:
+                continue
             if entry.is_dir(follow_symlinks=False) and age > EMPTY_S:
                 # Refused by the system unless it is empty.
                 with contextlib.suppress(OSError):
@@ -119,5 +159,3 @@ def _strays(folder: Path) -> dict[str, Path]:
             elif entry.name.endswith(".part") and age > ABANDONED.total_seconds():
                 found[entry.name.removesuffix(".part")] = Path(entry.path)
     return found
-
-

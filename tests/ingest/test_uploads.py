@@ -14,6 +14,7 @@ from appliance.core.clock import Clock
 from appliance.core.paths import Home
 from appliance.core.settings import Settings
 from appliance.ingest import parts, results, services, sweeps, uploads
+from appliance.ingest.importing import Import
 from appliance.ingest.parts import Busy, NoPart, Part
 from appliance.ingest.uploads import Sending
 from appliance.library import files
@@ -249,6 +250,31 @@ async def test_abandoned_and_ignored_files_are_dropped(ingest: Ingest) -> None:
     assert lying(ingest.settings) == [f"{kept.token}.part"]
     assert (await result(ingest, lost)).status == "abandoned"
     assert (await result(ingest, broken)).outcome is None
+
+
+async def test_file_that_a_dying_worker_left_behind_goes_and_a_failed_one_stays(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Import, "_release_source", _dies)
+    await send(ingest, "whole.jpg", jpeg(1))
+    await send(ingest, "broken.jpg", jpeg(2)[:200])
+    await ingest.drain()
+    waiting = await send(ingest, "waiting.jpg", jpeg(3))
+    home = ingest.settings.home
+    assert lying(ingest.settings) == ["broken.jpg", "waiting.jpg", "whole.jpg"]
+    old = (datetime.now(UTC) - timedelta(hours=2)).timestamp()
+    for folder in home.uploads.iterdir():
+        os.utime(folder, (old, old))
+
+    async with ingest.db.unit_of_work() as uow:
+        assert await sweeps.drop_left_behind(uow.sql, home) == 1
+
+    assert lying(ingest.settings) == ["broken.jpg", "waiting.jpg"]
+    assert (await result(ingest, waiting)).outcome == "pending"
+
+
+async def _dies(*_arguments: object) -> None:
+    """The worker is gone before its last step."""
 
 
 async def test_part_files_without_a_row_and_empty_folders_go_when_they_are_old(ingest: Ingest) -> None:
