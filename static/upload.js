@@ -244,6 +244,8 @@ const Uploads = ((parts) => {
     if (done && !ended) {
       find("[data-said]").textContent = `Uploads done: ${came}`;
       document.body.dispatchEvent(new CustomEvent("uploads:done", { detail: by }));
+      // Live parts of the page look at once instead of in a few seconds.
+      document.body.dispatchEvent(new Event("beat"));
       // An empty gallery has nothing that could grow.
       if (by.imported && !by.failed && document.querySelector(".first-empty")) location.reload();
     }
