@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from appliance.core import clock
@@ -25,6 +26,7 @@ SORTS = {
 }
 RANDOM = "Random"
 SHUFFLES = 1_000_000
+REMEMBERED = 256
 WORLDS = ("is:archived", "is:trashed", "is:private")
 
 
@@ -130,16 +132,17 @@ def sorted_by(query: Query) -> str:
 
 def sorts(query: Query) -> tuple[Choice, ...]:
     """The orders; random is another one each time."""
-    now = query.sort.order if query.sort else "date"
-    plain = query.with_("", instead=("sort",))
-    made = [
-        Choice(
-            words, places.gallery(plain if order == "date" else query.with_(f"sort:{order}")), order == now
-        )
-        for order, words in SORTS.items()
-    ]
     shuffle = query.with_(f"sort:random:{secrets.randbelow(SHUFFLES)}")
-    return (*made, Choice(RANDOM, places.gallery(shuffle), now == "random"))
+    on = query.sort is not None and query.sort.order == "random"
+    return (*_orders(query.source), Choice(RANDOM, places.gallery(shuffle), on))
+
+
+@lru_cache(REMEMBERED)
+def _orders(source: str) -> tuple[Choice, ...]:
+    query = grammar.parse(source)
+    now = query.sort.order if query.sort else "date"
+    urls = {o: query.with_("" if o == "date" else f"sort:{o}", instead=("sort",)) for o in SORTS}
+    return tuple(Choice(SORTS[o], places.gallery(q), o == now) for o, q in urls.items())
 
 
 def other_way(query: Query) -> tuple[str, bool]:
@@ -154,8 +157,7 @@ def other_way(query: Query) -> tuple[str, bool]:
     return places.gallery(query.with_(f"{'' if turned else '-'}sort:{order}")), turned
 
 
-def _entries(*, admin: bool) -> Iterator[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]]:
-    year = clock.now().year
+def _entries(*, admin: bool, year: int) -> Iterator[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]]:
     yield (
         "Type",
         ("type",),
@@ -181,10 +183,17 @@ def _entries(*, admin: bool) -> Iterator[tuple[str, tuple[str, ...], tuple[tuple
 
 def filters(query: Query, *, admin: bool) -> tuple[Group, ...]:
     """What can be added to the search or taken out of it again."""
+    return _filters(query.source, admin=admin, year=clock.now().year)
+
+
+# A dozen searches read and changed: too much for each page of somebody who leafs through one search.
+@lru_cache(REMEMBERED)
+def _filters(source: str, *, admin: bool, year: int) -> tuple[Group, ...]:
+    query = grammar.parse(source)
     mine = {t.text: t for t in query.terms}
     return tuple(
         Group(words, tuple(_choice(query, mine, text, name, keys) for text, name in choices))
-        for words, keys, choices in _entries(admin=admin)
+        for words, keys, choices in _entries(admin=admin, year=year)
     )
 
 

@@ -128,7 +128,7 @@ class GalleryController(Controller):
         async with db.unit_of_work() as uow:
             plan = await services.plan(uow.sql, grammar.parse(q), _scope(request))
             values = await _counts(uow.sql, plan, q)
-        return fragment("gallery/_count.html", search=Box(q.strip()), **values)
+        return fragment("gallery/_count.html", **values)
 
     @get("/months")
     async def months(self, request: AnyRequest, q: str = "") -> Response[Any]:
@@ -155,7 +155,12 @@ async def _counts(sql: Connection[Any], plan: Plan, q: str) -> dict[str, Any]:
     whole = total
     if not plan.everything:
         whole = await services.count(sql, await services.plan(sql, EVERYTHING, plan.scope))
-    return {"total": total, "whole": whole, "count_url": places.at("/items/count", q)}
+    return {
+        "total": total,
+        "whole": whole,
+        "part": not plan.everything,
+        "count_url": places.at("/items/count", q),
+    }
 
 
 async def _page(

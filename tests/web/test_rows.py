@@ -114,3 +114,14 @@ def test_the_height_is_told_as_slope_gaps_and_headings() -> None:
     assert abs(float(slope) - 2 / 7) < 0.001
     assert abs(float(gaps) - (1 - 2 * 6 / 7)) < 0.001
     assert headings == "1"
+
+
+def test_in_another_order_than_dates_months_say_nothing() -> None:
+    made = tiles([1.4, 0.8] * 90, timedelta(days=20))
+    run, _ = rows.portion(made[: 96 + LOOK_AHEAD], 96, 7.0, by_month=False)
+    assert 84 <= len(run) <= 96
+    chunk = rows.lay_out(run, 7.0, begins=True, ends=False, by_month=False)
+    assert [group.heading for group in chunk.groups] == [None]
+    assert all(row.space == 0 for row in chunk.groups[0].rows)
+    assert chunk.rise.endswith(" 0")
+    assert rows.portion(made[:50], 96, 7.0, by_month=False) == (made[:50], True)
