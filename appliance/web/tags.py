@@ -96,6 +96,7 @@ class TagsController(Controller):
         chosen, name = (kind, text) if kind in tagging.KINDS else tagging.split(text[:200])
         async with db.unit_of_work() as uow:
             found = await tagging.complete(uow.sql, name[:200], kind=chosen or None)
+        found = [c for c in found if c.tag.uses or _may_edit(request)]
         key = tagging.name_key(name)
         known = any(key in (tagging.name_key(c.tag.name), tagging.name_key(c.alias or "")) for c in found)
         offer = name.strip() if key and create and not known and _may_edit(request) else ""
