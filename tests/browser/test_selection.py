@@ -11,6 +11,7 @@ from appliance.core.db import Database
 from appliance.operations import services
 from tests.browser.conftest import Site, Visit, set_up, visit
 from tests.browser.test_wall import walk
+from tests.operations.conftest import Library
 from tests.seed import seed
 
 
@@ -302,4 +303,24 @@ async def test_the_history_takes_back_and_shows_it(browser: Browser, site: Site,
     await toast(made, "Undone for 1")
     await made.until("document.querySelector('#history').innerText.includes('Undone')")
     assert await value(db, "SELECT count(*) FROM asset WHERE state = 'archived'") == 0
+    assert await made.troubles() == []
+
+
+async def test_many_are_watched_until_they_are_done(browser: Browser, site: Site, db: Database) -> None:
+    made, _ids = await opened(browser, site, db, 620)
+    await made.page.evaluate(
+        "document.body.addEventListener('operation:done', (e) => { window.told = e.detail; })"
+    )
+    await made.page.keyboard.press("Control+a")
+    await says(made, "620 selected")
+    await made.page.keyboard.press("3")
+    await toast(made, "Rating 620")
+    operation = await value(db, "SELECT id FROM operation")
+    assert await Library(db).carry_out(operation) == "done"
+    await toast(made, "Rated 620")
+    await made.until("window.told !== undefined")
+    told = await made.page.evaluate("[window.told.kind, window.told.all, window.told.ids]")
+    assert told == ["rate", True, None]
+    await made.page.click(".toast button:has-text('Undo')")
+    await toast(made, "Undoing for 620")
     assert await made.troubles() == []
