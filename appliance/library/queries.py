@@ -223,8 +223,8 @@ class Sendable(msgspec.Struct, frozen=True):
     turn: int
     visible: bool
     """Whether the timeline shows it; viewers see nothing else."""
-    pictures: dict[str, str]
-    """State of each derived picture."""
+    pictures: dict[str, int]
+    """Version of each derived picture that is there."""
 
 
 async def sendable(sql: Connection[Any], asset_id: int) -> Sendable | None:
@@ -232,7 +232,8 @@ async def sendable(sql: Connection[Any], asset_id: int) -> Sendable | None:
     row = await sql.fetchrow(
         f"""
         SELECT a.sha256, a.kind, a.mime, a.size, a.turn, ({VISIBLE}) AS visible,
-               (SELECT json_object_agg(r.name, r.status) FROM rendition r WHERE r.asset_id = a.id) AS pictures
+               (SELECT json_object_agg(r.name, r.version) FROM rendition r
+                WHERE r.asset_id = a.id AND r.status = 'complete') AS pictures
         FROM asset a WHERE a.id = $1
         """,
         asset_id,

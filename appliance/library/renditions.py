@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from appliance.core import room
 from appliance.core.columns import ALONE
-from appliance.core.db import Database
+from appliance.core.db import Database, UnitOfWork
 from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
 from appliance.library.errors import NoFile
+from appliance.library.facts import PreviewWanted
 from appliance.library.files import Original, original
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import PLAY, Decoded, Made, Read, Stat, Wanted
@@ -138,7 +139,7 @@ async def _let_go(settings: Settings, database: Database, claimed: Claimed) -> s
 
 async def _complete(database: Database, claimed: Claimed, made: Made) -> str:
     async with database.unit_of_work() as uow:
-        await uow.sql.execute(
+        done = await uow.sql.execute(
             "UPDATE rendition SET status = 'complete', width = $3, height = $4, bytes = $5, reason = NULL,"
             " detail = NULL, finished_at = now(), claim = NULL, priority = 5,"
             " used_at = CASE WHEN name IN ('full', 'play') THEN now() END"
@@ -149,7 +150,21 @@ async def _complete(database: Database, claimed: Claimed, made: Made) -> str:
             made.height,
             made.bytes,
         )
-    return "complete"
+        if done != "UPDATE 1":
+            await _draw_over(uow, claimed.id)
+    return "complete" if done == "UPDATE 1" else "stale"
+
+
+async def _draw_over(uow: UnitOfWork, rendition_id: int) -> None:
+    """A late one has written its file: whoever was done before it (a turn lies between) draws once more."""
+    again = await uow.sql.execute(
+        "UPDATE rendition SET status = 'pending', priority = $2::smallint"
+        " WHERE id = $1 AND status = 'complete' AND claim IS NULL",
+        rendition_id,
+        NEIGHBOUR,
+    )
+    if again == "UPDATE 1":
+        uow.record(PreviewWanted())
 
 
 async def _failed(database: Database, claimed: Claimed, reason: Reason, detail: str) -> str:

@@ -42,6 +42,7 @@ INLINE = frozenset(
 )
 PREVIEW_SECONDS = 10.0
 FULL_SECONDS = 45.0
+REDRAW_SECONDS = 6.0
 # An asset that was made private must not be shown to viewers for longer than this.
 BELIEVED_S = 2.0
 
@@ -118,6 +119,18 @@ async def wait_for_preview(asset_id: int, *, seconds: float = PREVIEW_SECONDS) -
     return status
 
 
+async def drawn(asset_id: int, name: str) -> bool:
+    """Wait a moment for a picture that is just being drawn anew; others come when it is their turn."""
+    end = clock.monotonic() + REDRAW_SECONDS
+    while clock.monotonic() < end:
+        async with db.unit_of_work() as uow:
+            found = await queries.rendition_status(uow.sql, asset_id, name)
+        if found is None or found.version == 1 or found.status not in {"pending", "processing"}:
+            return found is not None and found.status == "complete"
+        await asyncio.sleep(0.1)
+    return False
+
+
 async def wait_for_full(asset_id: int) -> None:
     """Have the full size of a picture made and wait for it; says why when there is none."""
     end = clock.monotonic() + FULL_SECONDS
@@ -152,14 +165,15 @@ class MediaController(Controller):
         if name not in PICTURES:
             raise NotFound("There is no such picture")
         facts = await remembered.of(asset_id, request)
-        if facts.pictures.get(name) != "complete":
+        # A newer version than the known one: it was turned, and the file may still show it as it was.
+        if name not in facts.pictures or (v and v != str(facts.pictures[name])):
             facts = await self._made(asset_id, name)
         path = settings.current().home.rendition(facts.sha256, name)
         body = await asyncio.to_thread(_read, path)
         if not body:
             body = await self._drawn_again(asset_id, name, path)
         headers = {
-            "Cache-Control": FOREVER if v else "private, max-age=60",
+            "Cache-Control": FOREVER if v == str(facts.pictures[name]) else "private, max-age=60",
             "Content-Security-Policy": SANDBOX,
         }
         return Response(body, media_type="image/webp", headers=headers)
@@ -179,14 +193,18 @@ class MediaController(Controller):
         if name == "preview":
             await wait_for_preview(asset_id)
         facts = await remembered.fresh(asset_id)
-        if facts.pictures.get(name) != "complete":
+        if name not in facts.pictures and name != "preview" and await drawn(asset_id, name):
+            facts = await remembered.fresh(asset_id)
+        if name not in facts.pictures:
             raise NotFound("This picture has not been made yet", "It is on its way; try again in a moment.")
         return facts
 
     @get("/{asset_id:int}/full")
     async def full(self, request: AnyRequest, asset_id: int) -> Response[Any] | Stream:
         """The picture in full size, in a form that browsers show; made when it is asked for."""
-        facts = await remembered.of(asset_id, request)
+        await remembered.of(asset_id, request)
+        # Read anew: it may have been turned since.
+        facts = await remembered.fresh(asset_id)
         if shown.picture(facts.mime, facts.turn):
             return await _original(request, asset_id, facts, download=False)
         if facts.kind == "video":

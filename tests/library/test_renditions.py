@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PIL import Image
+
 from appliance.core.drains import Claimed
 from appliance.core.facts import Fact
 from appliance.ingest.services import imports_idle
 from appliance.library import renditions
+from appliance.library.editing import turn
 from appliance.library.services import want_preview
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
@@ -92,3 +95,23 @@ async def test_late_finish_of_a_settled_rendition_changes_nothing(ingest: Ingest
 
     (row,) = await ingest.rows("SELECT status, claim FROM rendition WHERE id = $1", zombie.id)
     assert row == {"status": "processing", "claim": again.claim}
+
+
+async def test_a_late_drawing_of_a_turned_picture_is_drawn_over(ingest: Ingest, folder: Path) -> None:
+    (first, *_) = await three_assets(ingest, folder)
+    late = (await take(ingest, 1))[0]
+    async with ingest.db.unit_of_work() as uow:
+        assert await turn(uow, first, 90) == 90
+    taken = [t for t in await take(ingest) if t.id == late.id]
+    assert [t.row.turn for t in taken] == [90]
+    async with ingest.pool.child() as child:
+        assert await renditions.render(ingest.settings, ingest.db, taken[0], child) == "complete"
+        assert await renditions.render(ingest.settings, ingest.db, late, child) == "stale"
+
+    again = [t for t in await take(ingest) if t.id == late.id]
+    async with ingest.pool.child() as child:
+        assert await renditions.render(ingest.settings, ingest.db, again[0], child) == "complete"
+    (row,) = await ingest.rows("SELECT width, height FROM rendition WHERE id = $1", late.id)
+    assert (row["width"], row["height"]) == (960, 1440)
+    with Image.open(ingest.settings.home.rendition(late.row.sha256, "preview")) as shown:
+        assert shown.size == (960, 1440)

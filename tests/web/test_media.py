@@ -58,6 +58,27 @@ async def test_pictures_that_do_not_exist_are_not_found(
     assert (await client.get(path)).status_code == 404
 
 
+async def test_a_turned_picture_is_never_kept_as_it_was_before(
+    client: httpx.AsyncClient, db: Database, settings: Settings
+) -> None:
+    number, _ = await asset(db, settings)
+    assert (await client.get(f"/media/{number}/grid-240?v=1")).status_code == 200
+    async with db.unit_of_work() as uow:
+        digest = await uow.sql.fetchval("SELECT sha256 FROM asset WHERE id = $1", number)
+        await uow.sql.execute("UPDATE rendition SET status = 'pending', version = 2 WHERE name = 'grid-240'")
+    asked = asyncio.create_task(client.get(f"/media/{number}/grid-240?v=2"))
+    await asyncio.sleep(0.3)
+    assert not asked.done()
+    settings.home.rendition(digest, "grid-240").write_bytes(b"RIFFturned")
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE rendition SET status = 'complete' WHERE name = 'grid-240'")
+    answer = await asked
+    assert answer.content == b"RIFFturned"
+    assert "immutable" in answer.headers["cache-control"]
+    old = await client.get(f"/media/{number}/grid-240?v=1")
+    assert "immutable" not in old.headers["cache-control"]
+
+
 async def test_a_missing_preview_is_put_first_and_waited_for(
     client: httpx.AsyncClient, db: Database, settings: Settings
 ) -> None:
