@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 
 from appliance.accounts import services as accounts
 from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
+from appliance.tagging import merging
 from appliance.tagging import services as tagging
 from tests.tagging.conftest import carried, many, tag
 from tests.web.conftest import PARTIAL
@@ -101,6 +103,24 @@ async def test_a_merge_is_counted_before_it_is_done(client: httpx.AsyncClient, d
     assert await carried(db) == {(i, dog) for i in ids}
     gone = await client.get(f"/tags/{cat}")
     assert gone.headers["Location"] == f"/tags/{dog}"
+
+
+async def test_a_large_merge_is_said_to_be_under_way(
+    client: httpx.AsyncClient, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "AT_ONCE", 3)
+    ids = await many(db, 5)
+    cat, dog = await tag(db, "cat"), await tag(db, "dog")
+    await put(db, ids, cat)
+    asked = await client.post(f"/tags/{cat}/merge", data={"target": str(dog)})
+    assert asked.headers["Location"] == f"/tags/{cat}"
+    page = (await client.get(f"/tags/{cat}")).text
+    assert "Being merged into dog" in page
+    assert await carried(db) == {(i, cat) for i in ids}
+    async with db.unit_of_work() as uow:
+        await tagging.merge(uow, cat, dog)
+    gone = await client.get(f"/tags/{cat}", headers=PARTIAL)
+    assert gone.headers["HX-Redirect"] == f"/tags/{dog}"
 
 
 async def test_kind_and_fandom_change_together_with_a_new_fandom_at_once(
