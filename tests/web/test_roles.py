@@ -241,3 +241,19 @@ async def test_an_administrator_sees_them_where_they_belong(
         assert str(asset_id) in found.text, state
     timeline = (await client.get("/")).text
     assert not any(str(i) in timeline for i in hidden.values())
+
+
+async def test_a_tag_that_only_hidden_pictures_carry_is_nobodys_business(
+    viewer: httpx.AsyncClient, db: Database, hidden: dict[str, int]
+) -> None:
+    async with db.unit_of_work() as uow:
+        tag = await uow.sql.fetchval("SELECT id FROM tag WHERE name_key = 'hushtag'")
+    for path in ("/tags", "/tags?order=name", "/tags/complete?text=hush", "/search/complete?q=hush&at=4"):
+        for headers in ({}, PARTIAL):
+            assert "hushtag" not in (await viewer.get(path, headers=headers)).text, path
+    assert (await viewer.get(f"/tags/{tag}")).status_code == 404
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE asset SET private = false WHERE id = $1", hidden["private"])
+    # Counted at once, before the counters are folded.
+    assert "hushtag" in (await viewer.get("/tags")).text
+    assert (await viewer.get(f"/tags/{tag}")).status_code == 200
