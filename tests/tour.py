@@ -27,6 +27,7 @@ from appliance.accounts import services as accounts
 from appliance.accounts.models import Role
 from appliance.core.db import UnitOfWork, open_database
 from appliance.core.paths import PROJECT
+from appliance.library.models import VISIBLE
 from appliance.tagging import services as tagging
 from tests.journeys.instance import Instance, free_port, wait_for
 from tests.scenes import clip, paint, scene, spoil
@@ -191,6 +192,7 @@ async def furnish(database_url: str) -> tuple[dict[str, int], int]:
         async with database.unit_of_work() as uow:
             ids = [r["id"] for r in await uow.sql.fetch("SELECT id FROM asset ORDER BY effective_at DESC")]
             tag = await _tag(uow, ids)
+            await tagging.fold(uow.sql)
             await uow.sql.execute(
                 "UPDATE asset SET rating = 1 + (id % 5)::int, favourite = id % 7 = 0 WHERE id % 3 = 0"
             )
@@ -198,7 +200,7 @@ async def furnish(database_url: str) -> tuple[dict[str, int], int]:
             await accounts.add_person(uow, "Cecilie", PASSWORD, role=Role.ADMIN)
             found = {
                 kind: await uow.sql.fetchval(
-                    "SELECT id FROM asset WHERE kind = $1 ORDER BY effective_at DESC OFFSET $2 LIMIT 1",
+                    f"SELECT id FROM asset WHERE kind = $1 AND {VISIBLE} ORDER BY effective_at DESC OFFSET $2 LIMIT 1",
                     kind,
                     9 if kind == "still" else 0,
                 )
@@ -224,7 +226,7 @@ async def _tag(uow: UnitOfWork, ids: list[int]) -> int:
 def actions(page: Page, base: str) -> None:
     """Some bulk actions, so that history and trash have something to show."""
     for picks, act in (((1, 3), "trash"), ((4, 5, 6), "archive"), ((8, 9), "favourite")):
-        page.goto(base + "/?at=2026-09")
+        page.goto(base + "/?at=2026-06")
         for number in picks:
             page.locator(".tile .pick .check").nth(number).check(force=True)
         page.locator(f"#selbar [data-act={act}]").first.click()
@@ -300,7 +302,6 @@ def tour(browser: Browser, instance: Instance, code: str, wanted: set[str]) -> l
     state = sign_up(browser, base, code)
     unsettled = "SELECT count(*) FROM import_task WHERE status IN ('pending', 'processing')"
     wait_for(lambda: apart(lambda: instance.value(unsettled)) == 0, "all is read", limit=300, every=0.5)
-    assets, tag = apart(lambda: asyncio.run(furnish(instance.database_url)))
     context = browser.new_context(viewport={"width": 1440, "height": 900}, storage_state=state)
     missed = []
     try:
@@ -308,6 +309,7 @@ def tour(browser: Browser, instance: Instance, code: str, wanted: set[str]) -> l
     except Exception as error:  # noqa: BLE001 - the tour goes on and says what it missed
         missed.append(f"actions: {str(error).splitlines()[0]}")
     context.close()
+    assets, tag = apart(lambda: asyncio.run(furnish(instance.database_url)))
     missed += inside(browser, base, state, journey(assets, tag), wanted)
     if not wanted or "login" in wanted:
         doors(browser, base, "login", "/login")
