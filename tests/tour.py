@@ -200,7 +200,8 @@ async def furnish(database_url: str) -> tuple[dict[str, int], int]:
             await accounts.add_person(uow, "Cecilie", PASSWORD, role=Role.ADMIN)
             found = {
                 kind: await uow.sql.fetchval(
-                    f"SELECT id FROM asset WHERE kind = $1 AND {VISIBLE} ORDER BY effective_at DESC OFFSET $2 LIMIT 1",
+                    f"SELECT id FROM asset WHERE kind = $1 AND {VISIBLE} "
+                    "ORDER BY effective_at DESC OFFSET $2 LIMIT 1",
                     kind,
                     9 if kind == "still" else 0,
                 )
