@@ -147,10 +147,18 @@ class View:
             "until": self.until,
             "eager": EAGER,
             "by_month": self.plan.by_month,
+            "ways": self.ways,
             "may_edit": self.plan.scope.admin,
             "asset_q": places.at("", self.q),
             "link": lambda path, **place: places.at(path, self.q, **place),
         }
+
+    @property
+    def ways(self) -> tuple[str, str]:
+        """What lies above this page and what lies below it."""
+        if not self.plan.by_month:
+            return "Before", "More"
+        return ("Older", "Newer") if self.plan.order.rising else ("Newer", "Older")
 
     @property
     def month(self) -> str:
