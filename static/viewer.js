@@ -243,6 +243,12 @@ const Viewer = (root, PhotoSwipe) => {
     }
     const box = tile.getBoundingClientRect(), top = document.querySelector(".top")?.getBoundingClientRect().bottom ?? 0;
     tile.focus({ preventScroll: true });
+    // What was thrown away in the viewer may just be leaving the wall, and takes the focused tile's chunk with it.
+    const again = () => {
+      if (document.activeElement === document.body) document.getElementById(tile.id)?.focus({ preventScroll: true });
+    };
+    document.body.addEventListener("wall:changed", again);
+    setTimeout(() => document.body.removeEventListener("wall:changed", again), 3000);
     if (box.bottom < top + 8 || box.top > innerHeight - 8) tile.scrollIntoView({ block: "center", behavior: "instant" });
   };
   const close = () => {

@@ -247,7 +247,7 @@ async def test_x_selects_and_trash_goes_on_to_the_next(browser: Browser, site: S
     await made.page.keyboard.press("Escape")
     await made.until(SHUT)
     await made.until(f"document.getElementById('a{ids[3]}') === null")
-    assert await made.page.evaluate("document.activeElement.id") == f"a{ids[4]}"
+    await made.until(f"document.activeElement.id === 'a{ids[4]}'")
     assert await made.troubles() == []
 
 
