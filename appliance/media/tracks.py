@@ -77,6 +77,7 @@ class Encoded:
         made.gop_size = max(1, round(self._rate * _GOP_S))
         self._turn = turn
         self._graph: Any = None
+        self._shape: tuple[int, int, str] | None = None
         self._last = -1
 
     def take(self, packet: Any) -> Iterator[Any]:
@@ -101,18 +102,26 @@ class Encoded:
         if at <= self._last:
             return
         self._last = at
-        if self._graph is None:
-            self._graph = _graph(frame, self.source.time_base, self.size, self._turn)
-            # Colours keep their meaning, HDR too: the player shows them as well as its screen can.
-            made = self._made.codec_context
-            made.colorspace, made.color_range = frame.colorspace, _VIDEO_RANGE
-            made.color_trc, made.color_primaries = frame.color_trc, frame.color_primaries
+        self._prepare(frame)
         self._graph.push(frame)
         drawn = self._graph.pull()
         drawn.pts, drawn.time_base = at, Fraction(1, 90_000)
         drawn.colorspace, drawn.color_range = frame.colorspace, _VIDEO_RANGE
         drawn.pict_type = 0
         yield from self._made.encode(drawn)
+
+    def _prepare(self, frame: Any) -> None:
+        shape = (frame.width, frame.height, frame.format.name)
+        if shape == self._shape:
+            return
+        if self._shape is None:
+            # Colours keep their meaning, HDR too: the player shows them as well as its screen can.
+            made = self._made.codec_context
+            made.colorspace, made.color_range = frame.colorspace, _VIDEO_RANGE
+            made.color_trc, made.color_primaries = frame.color_trc, frame.color_primaries
+        # Broadcasts change their size in the middle.
+        self._shape = shape
+        self._graph = _graph(frame, self.source.time_base, self.size, self._turn)
 
     def _moment(self, frame: Any) -> int:
         if frame.pts is None or frame.time_base is None:

@@ -164,6 +164,13 @@ async def test_the_finished_film_has_its_length_and_an_index(play: Play, place: 
         assert next(film.decode(video=0)).time == pytest.approx(4.0, abs=2.1)
 
 
+async def test_a_film_that_changes_its_size_keeps_the_first_one(play: Play, place: Path) -> None:
+    first = short("mpegts", "mpeg2video", size=(128, 64), count=20)
+    made = await play(first + short("mpegts", "mpeg2video", size=(64, 96), count=20))
+    assert (made.width, made.height) == (128, 64)
+    assert seen(place)[2] >= 20
+
+
 async def test_the_meaning_of_colours_is_kept(play: Play, place: Path, tmp_path: Path) -> None:
     source = tmp_path / "hlg.mkv"
     with av.open(str(source), "w") as target:
