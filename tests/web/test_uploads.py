@@ -10,11 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
+from appliance.accounts import services, sessions
+from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.web import receiving
 from tests.media_files import jpeg
-from tests.web.conftest import PARTIAL
+from tests.web.conftest import PARTIAL, PASSWORD
 
 
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -361,6 +363,13 @@ async def test_strangers_and_viewers_send_nothing(
     assert refused.text == "Sign in again"
     assert (await stranger.head("/uploads/abcdefghijklmnopqrstuvwx")).status_code == 401
     assert (await stranger.post("/uploads/form", files=form(("a.jpg", jpeg(1))))).status_code == 303
+    async with db.unit_of_work() as uow:
+        viewer = await services.add_person(uow, "vera", PASSWORD, role=Role.VIEWER)
+        token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
+    stranger.cookies.set("vitrine", token, domain="localhost.local")
+    assert (await announce(stranger, 4, filename="a.jpg")).status_code == 403
+    assert (await stranger.post("/uploads/form", files=form(("a.jpg", jpeg(1))))).status_code == 403
+    assert "data-upload" not in (await stranger.get("/")).text
     assert await rows(db, "SELECT 1 FROM upload") == []
     assert not settings.home.uploads.exists()
 
