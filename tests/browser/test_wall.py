@@ -242,7 +242,7 @@ async def test_keys_jump_between_months_and_change_the_size(
     assert await made.page.inner_text(".toolbar [data-month]") == "Nov 2026"
     await made.page.keyboard.press("]")
     await made.until("document.querySelector('.toolbar [data-month]')?.innerText === 'Oct 2026'")
-    assert await made.page.evaluate("document.querySelector('.scrub [aria-current]').dataset.of") == "2026-10"
+    await made.until("document.querySelector('.scrub [aria-current]')?.dataset.of === '2026-10'")
     await made.until("document.querySelectorAll('#months [data-of]').length > 3")
     await made.page.keyboard.press("[")
     await made.until("document.querySelector('.toolbar [data-month]')?.innerText === 'Nov 2026'")
