@@ -126,7 +126,7 @@ async def _made(
     limit_s: float,
 ) -> Converted:
     await room.wait_on_full_disk(settings)
-    await child.open(source.path, expect=Stat(source.size, source.mtime_ns))
+    await child.open(source.path, expect=source.expected)
     steps = [Step(0.0, 0.0, 0.0)]
     making = asyncio.ensure_future(
         child.convert(part, turn=claimed.row.turn, timeout=limit_s, told=steps.append)

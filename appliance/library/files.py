@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core.paths import Home
 from appliance.library.errors import NoFile
+from appliance.media.wire import Stat
 
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class Original:
     stored: bool
     mime: str
     name: bytes
+
+    @property
+    def expected(self) -> Stat | None:
+        """What must still be true of the file; one of ours is named by its content and keeps no time."""
+        return None if self.stored else Stat(self.size, self.mtime_ns)
 
 
 async def original(sql: Connection[Any], home: Home, asset_id: int) -> Original:

@@ -120,7 +120,7 @@ async def render(settings: Settings, database: Database, claimed: Claimed, child
 
 
 async def _draw(settings: Settings, child: Opener, missing: Missing, source: Original) -> Made:
-    await child.open(source.path, expect=Stat(source.size, source.mtime_ns))
+    await child.open(source.path, expect=source.expected)
     place = os.fsencode(settings.home.rendition(missing.sha256, missing.name))
     decoded = await child.decode([Wanted.named(missing.name, place)], turn=missing.turn)
     if not decoded.renditions:

@@ -73,16 +73,18 @@ def open_recorded(original: Original) -> int:
             "The original file cannot be read", f"{error.strerror}. The pictures made from it are kept."
         ) from None
     found = os.fstat(number)
-    if not stat.S_ISREG(found.st_mode) or (found.st_size, found.st_mtime_ns) != (
-        original.size,
-        original.mtime_ns,
-    ):
+    if not stat.S_ISREG(found.st_mode) or not _is_the_same(found, original):
         os.close(number)
         raise Gone(
             "The original file has changed since it was read",
             "Scan its folder again to see what is there now.",
         )
     return number
+
+
+def _is_the_same(found: os.stat_result, original: Original) -> bool:
+    # A file of ours is named by its content; its time is that of the copy, not of what was copied.
+    return found.st_size == original.size and (original.stored or found.st_mtime_ns == original.mtime_ns)
 
 
 def _open_without_links(original: Original) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from appliance.core.drains import Claimed
 from appliance.core.facts import Fact
+from appliance.ingest.models import Mode
 from appliance.ingest.services import imports_idle
-from appliance.library import renditions
+from appliance.library import files, renditions
 from appliance.library.editing import turn
 from appliance.library.services import want_preview
+from appliance.web.sending import open_recorded
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
 
@@ -79,6 +83,24 @@ async def test_preview_of_a_changed_original_fails_with_its_reason(ingest: Inges
 
     (row,) = await ingest.rows("SELECT status, reason FROM rendition WHERE id = $1", taken[0].id)
     assert row == {"status": "failed", "reason": "changed"}
+
+
+@pytest.mark.parametrize("mode", [Mode.COPY, Mode.MOVE])
+async def test_copy_of_an_old_file_is_drawn_and_sent_like_any_other(
+    ingest: Ingest, folder: Path, mode: Mode
+) -> None:
+    os.utime(put(folder, "old.jpg", jpeg(1, size=(1800, 1200))), ns=(10**18, 10**18))
+    await ingest.scan(folder, mode)
+    taken = await take(ingest)
+
+    async with ingest.pool.child() as child:
+        assert await renditions.render(ingest.settings, ingest.db, taken[0], child) == "complete"
+
+    async with ingest.db.unit_of_work() as uow:
+        found = await files.original(uow.sql, ingest.settings.home, taken[0].row.asset_id)
+    number = open_recorded(found)
+    assert os.fstat(number).st_size == found.size
+    os.close(number)
 
 
 async def test_late_finish_of_a_settled_rendition_changes_nothing(ingest: Ingest, folder: Path) -> None:
