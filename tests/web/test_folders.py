@@ -138,9 +138,7 @@ async def test_the_page_costs_a_fixed_number_of_statements(
     with statements(db) as few:
         await client.get(url)
     async with db.unit_of_work() as uow:
-        await uow.sql.execute(
-            "UPDATE asset_file SET path = convert_to(asset_id::text || '/x.jpg', 'UTF8')"
-        )
+        await uow.sql.execute("UPDATE asset_file SET path = convert_to(asset_id::text || '/x.jpg', 'UTF8')")
     with statements(db) as many:
         await client.get(url)
     assert len(many) == len(few) <= 8
