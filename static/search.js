@@ -44,19 +44,23 @@
       const text = await answer.text();
       if (mine.signal.aborted || document.activeElement !== input) return;
       list.innerHTML = text;
+      delete list.dataset.taken;
       show(options().length > 0);
       point(-1);
     } catch { /* aborted by the next letter, or the server is away: the box works without */ }
   };
   const soon = () => { clearTimeout(timer); timer = setTimeout(ask, DEBOUNCE); };
 
-  // The server says what the whole text becomes and where the cursor stands then.
+  // The server says what the whole text becomes and where the caret stands then. What else is taken from the
+  // same list follows the caret: its word was replaced already.
   const take = (option, keep) => {
-    input.value = option.dataset.text;
-    const at = Number(option.dataset.at);
+    const { text, at, insert, open } = option.dataset, caret = input.selectionStart, more = list.dataset.taken !== undefined;
+    input.value = more ? input.value.slice(0, caret) + insert + input.value.slice(caret) : text;
+    const next = more ? caret + insert.length : Number(at);
     input.focus();
-    input.setSelectionRange(at, at);
-    if (keep || option.dataset.open !== undefined) ask();
+    input.setSelectionRange(next, next);
+    if (open !== undefined) ask();
+    else if (keep) { list.dataset.taken = ""; option.classList.add("taken"); clearTimeout(timer); asked?.abort(); }
     else { close(); form.requestSubmit(); }
   };
 

@@ -31,6 +31,7 @@ class Option(NamedTuple):
     uses: int | None
     text: str
     at: int
+    insert: str
     unfinished: bool
     """A key still wants its value: choosing it goes on writing."""
 
@@ -52,6 +53,7 @@ def option(q: str, found: Suggestion) -> Option:
         found.count,
         text,
         found.start + len(put),
+        put,
         unfinished,
     )
 

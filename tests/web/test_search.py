@@ -282,7 +282,7 @@ async def test_a_key_among_the_suggestions_waits_for_its_value(
     client: httpx.AsyncClient, account: int
 ) -> None:
     got = (await client.get("/search/complete?q=rat&at=3", headers=PARTIAL)).text
-    assert re.search(r'data-text="rating:" data-at="7" data-open', got)
+    assert re.search(r'data-text="rating:" data-at="7" data-insert="rating:" data-open', got)
     values = (await client.get("/search/complete?q=rating:&at=7", headers=PARTIAL)).text
     assert 'data-text="rating:5 "' in values
 
