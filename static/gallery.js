@@ -150,5 +150,6 @@
 
   restore();
   nameMonth();
+  countMonths();
   if (fab) fab.hidden = !dated;
 })();

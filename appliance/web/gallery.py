@@ -19,6 +19,7 @@ from appliance.web import emptiness, filters, monthmenu, places
 from appliance.web.filters import Box
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, kept, nothing, shell_page, wants_fragment
+from appliance.web.monthmenu import Month
 from appliance.web.pulse import Pulse, pulse
 from appliance.web.visitor import DENSITIES, Visitor
 from appliance.web.walls import View, Wanted
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 KEEP_SECONDS = 60
+MONTHS_AT_ONCE = 120
 AnyRequest = Request[Any, Any, Any]
 
 
@@ -178,13 +180,22 @@ async def _page(
         "grows": _grows(view, beat, at_top=at_top),
         "grow_url": places.at("/", q, known=mark),
         "search": filters.box(plan.query, _kinds(plan)),
+        "years": [],
         "trash_bar": plan.scope.admin and _screen(plan).place == "trash",
     }
+    if plan.everything and plan.by_month:
+        values["years"] = await _known_months(sql, plan, q)
     if view.chunk is None and not plan.everything:
         values["nothing"] = await emptiness.explain(sql, plan)
     if wants_fragment(request):
         return fragment("gallery/_wall_update.html", **values)
     return await shell_page(request, sql, "gallery/index.html", _screen(plan), **values)
+
+
+async def _known_months(sql: Connection[Any], plan: Plan, q: str) -> list[tuple[int, list[Month]]]:
+    # Of everything they are counted anyway, and a few need no request of their own.
+    found = await services.months(sql, plan) or []
+    return monthmenu.by_year(found, q) if len(found) <= MONTHS_AT_ONCE else []
 
 
 def _menus(request: AnyRequest, view: View) -> dict[str, Any]:
