@@ -6,21 +6,18 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
 
 from appliance.accounts.services import issue_setup_code
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from tests.servers import wait_until
+from tests.browser.serving import Stage
 
 
 CHROMIUM = os.environ.get("VITRINE_TEST_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -40,24 +37,21 @@ class Site:
 
     url: str
     settings: Settings
-    process: subprocess.Popen[bytes]
+
+
+@pytest.fixture(scope="session")
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def site(db: Database, redis_url: str, settings: Settings, tmp_path: Path) -> Iterator[Site]:
+def site(db: Database, redis_url: str, settings: Settings, tmp_path: Path, stage: Stage) -> Iterator[Site]:
     settings.home.instance.write_text(json.dumps({"id": "browser", "format": 1}))
-    described, port = tmp_path / "settings.json", tmp_path / "port"
-    described.write_bytes(msgspec.json.encode(settings, enc_hook=str))
-    process = subprocess.Popen([sys.executable, "-m", "tests.browser.serving", str(described), str(port)])
-    try:
-        wait_until(
-            lambda: (port.exists() and port.read_text()) or process.poll() is not None,
-            "the web process is up",
-        )
-        yield Site(f"http://127.0.0.1:{port.read_text()}", settings, process)
-    finally:
-        process.terminate()
-        assert process.wait(10) == 0
+    pid, url = stage.start(settings, tmp_path)
+    yield Site(url, settings)
+    assert stage.end(pid) == 0
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ async def test_on_plain_http_in_the_home_network_forms_work(site: Site, db: Data
     async with async_playwright() as playwright:
         rules = f"--host-resolver-rules=MAP nas.lan 127.0.0.1:{site.url.rpartition(':')[2]}"
         launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
-        made = await visit(launched, Site("http://nas.lan", site.settings, site.process))
+        made = await visit(launched, Site("http://nas.lan", site.settings))
         await set_up(made, db)
         assert await made.page.evaluate("isSecureContext") is False
         await made.page.click("button[aria-label='Account and theme']")

@@ -10,13 +10,11 @@ import argparse
 import asyncio
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from playwright.async_api import async_playwright
 
 from appliance.accounts import services, sessions
@@ -28,7 +26,8 @@ from appliance.core.settings import Settings
 from migrations.run import upgrade_database
 from tests.browser.conftest import CHROMIUM
 from tests.browser.perf import library, measures
-from tests.servers import Servers, start_servers, wait_until
+from tests.browser.serving import Stage
+from tests.servers import Servers, start_servers
 
 
 # (figure, most that is allowed, unit) as the design's budget names them.
@@ -72,16 +71,6 @@ def prepared(servers: Servers, data: Path) -> Settings:
     return made
 
 
-def served(settings: Settings, work: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """The web process of the product."""
-    described, port = work / "settings.json", work / "port"
-    described.write_bytes(msgspec.json.encode(settings, enc_hook=str))
-    process = subprocess.Popen([sys.executable, "-m", "tests.browser.serving", str(described), str(port)])
-    wait_until(port.exists, "the web process is up")
-    wait_until(lambda: bool(port.read_text()), "the port is written")
-    return process, f"http://127.0.0.1:{port.read_text()}"
-
-
 async def visitor(db: Database, base: str) -> dict[str, Any]:
     """The cookies of an administrator."""
     async with db.unit_of_work() as uow:
@@ -105,7 +94,8 @@ async def measured(
     """Everything, in one browser."""
     stored = min(arguments.assets, arguments.walk + 2000)
     await library.build(db, settings.home, assets=arguments.assets, stored=stored, tags=20_000)
-    process, base = served(settings, work)
+    stage = Stage()
+    pid, base = stage.start(settings, work)
     try:
         state = await visitor(db, base)
         for cookie in state["cookies"]:
@@ -120,10 +110,10 @@ async def measured(
                 "walking": await measures.walking(browser, base, state, items=arguments.walk),
             }
             await browser.close()
-        return found | {"web_rss_mb": resident(process.pid)}
+        return found | {"web_rss_mb": resident(pid)}
     finally:
-        process.terminate()
-        process.wait(10)
+        stage.end(pid)
+        stage.close()
 
 
 def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
