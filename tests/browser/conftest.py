@@ -37,6 +37,7 @@ class Site:
 
     url: str
     settings: Settings
+    windows: list[BrowserContext] = field(default_factory=list)
 
 
 @pytest.fixture(scope="session")
@@ -47,10 +48,16 @@ def stage() -> Iterator[Stage]:
 
 
 @pytest.fixture
-def site(db: Database, redis_url: str, settings: Settings, tmp_path: Path, stage: Stage) -> Iterator[Site]:
+async def site(
+    db: Database, redis_url: str, settings: Settings, tmp_path: Path, stage: Stage
+) -> AsyncIterator[Site]:
     settings.home.instance.write_text(json.dumps({"id": "browser", "format": 1}))
     pid, url = stage.start(settings, tmp_path)
-    yield Site(url, settings)
+    made = Site(url, settings)
+    yield made
+    # A window that stays open goes on asking, and drawing, under every later test.
+    for window in made.windows:
+        await window.close()
     assert stage.end(pid) == 0
 
 
@@ -94,6 +101,7 @@ class Visit:
 
 async def visit(browser: Browser, site: Site, **options: Any) -> Visit:
     context = await browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
+    site.windows.append(context)
     await context.add_init_script(WATCH)
     page = await context.new_page()
     made = Visit(context, page, site)
