@@ -195,14 +195,24 @@ def test_locks_name_hashes_and_no_index():
         assert "://" not in text
 
 
-def test_test_verb_runs_every_step_and_sums_up(used):
+def stand_in(used, tool: str, status: int, *, when: str = "") -> None:
+    """A tool that says how it was called and ends with a status, or only when so called."""
     tools = used.venv / "lib" / "tools"
-    for name, status in (("ruff", 0), ("mypy", 1), ("pytest", 0)):
-        (tools / name).mkdir(parents=True, exist_ok=True)
-        body = f"import sys\nprint('{name}', *sys.argv[1:])\nsys.exit({status})\n"
-        (tools / name / "__main__.py").write_text(body)
+    (tools / tool).mkdir(parents=True, exist_ok=True)
+    ends = f"sys.exit({status} if {when!r} in [*sys.argv[1:], ''] else 0)"
+    body = f"import sys\nprint('{tool}', *sys.argv[1:])\n{ends}\n"
+    (tools / tool / "__main__.py").write_text(body)
     site = next((used.venv / "lib").glob("python*/site-packages"))
     (site / "tools.pth").write_text(f"{tools}\n")
+
+
+def verdicts(lines: list[list[str]]) -> dict[str, str]:
+    return {line[0]: line[1] for line in lines if line[-1] == "s"}
+
+
+def test_test_verb_runs_every_step_and_sums_up(used):
+    for tool, status in (("ruff", 0), ("mypy", 1), ("pytest", 0)):
+        stand_in(used, tool, status)
 
     done = used.run("test", "-k", "something", VITRINE_TEST_CHROMIUM="/bin/true")
     chaos = used.run("test", "--chaos=real", "-x", VITRINE_TEST_CHROMIUM="/bin/true")
@@ -211,6 +221,22 @@ def test_test_verb_runs_every_step_and_sums_up(used):
     lines = [line.split() for line in done.stdout.splitlines() if line.strip()]
     assert [line[:1] for line in lines[:4]] == [["ruff"], ["ruff"], ["mypy"], ["pytest"]]
     assert lines[3] == ["pytest", "-k", "something"]
-    verdicts = {line[0]: line[1] for line in lines[4:]}
-    assert verdicts == {"lint": "ok", "format": "ok", "types": "FAILED", "tests": "ok"}
+    assert verdicts(lines[4:]) == {"lint": "ok", "format": "ok", "types": "FAILED", "tests": "ok"}
     assert chaos.stdout.split()[:5] == ["pytest", "tests/chaos", "-m", "chaos", "-x"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "failed"), [("tests/browser", "browser"), ("--ignore=tests/browser", "tests")]
+)
+def test_whole_suite_runs_in_two_halves_and_either_can_fail_it(used, failing, failed):
+    for tool in ("ruff", "mypy"):
+        stand_in(used, tool, 0)
+    stand_in(used, "pytest", 1, when=failing)
+
+    done = used.run("test", VITRINE_TEST_CHROMIUM="/bin/true")
+
+    assert done.returncode == 1
+    assert "pytest tests/browser\n" in done.stdout
+    assert "pytest --ignore=tests/browser\n" in done.stdout
+    found = verdicts([line.split() for line in done.stdout.splitlines() if line.strip()])
+    assert [name for name, verdict in found.items() if verdict == "FAILED"] == [failed]
