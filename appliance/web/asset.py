@@ -210,7 +210,9 @@ def _exposure(facts: dict[str, Any]) -> str:
 
 
 def _rate(bits: Any) -> str:
-    return f"{bits / 1e6:.1f} Mbit/s" if isinstance(bits, int | float) and bits > 0 else ""
+    if not isinstance(bits, int | float) or bits <= 0:
+        return ""
+    return f"{bits / 1e6:.1f} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.0f} kbit/s"
 
 
 def _position(facts: dict[str, Any]) -> str:
