@@ -166,7 +166,11 @@ async def offset_of(sending: Sending) -> int:
     try:
         size = await on_disk(lambda: _looked_at(sending))
     except parts.Busy:
-        return await on_disk(lambda: parts.path_of(home, sending.token).stat().st_size)
+        try:
+            return await on_disk(lambda: parts.path_of(home, sending.token).stat().st_size)
+        except FileNotFoundError:
+            # Whoever holds it has just written the last byte and handed it over.
+            return sending.size
     except NoPart:
         size = sending.size
     if size >= sending.size:

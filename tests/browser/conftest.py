@@ -17,7 +17,7 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, async_pla
 from appliance.accounts.services import issue_setup_code
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from tests.browser.serving import Stage
+from tests.serving import Stage
 
 
 CHROMIUM = os.environ.get("VITRINE_TEST_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"

@@ -10,21 +10,18 @@ import random
 import signal
 import socket
 import struct
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 
 from appliance.accounts import sessions
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.web import receiving
-from tests.servers import wait_until
+from tests.serving import Stage
 
 
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -36,43 +33,41 @@ LARGE_MB = int(os.environ.get("VITRINE_TEST_UPLOAD_MB", "256"))
 class Server:
     """The product's web process; it can be killed and started again."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self.settings, self.folder = settings, folder
-        self.process: subprocess.Popen[bytes] | None = None
-        self.port = 0
-        self._starts = 0
+    def __init__(self, stage: Stage, settings: Settings, folder: Path) -> None:
+        self.stage, self.settings, self.folder = stage, settings, folder
+        self.pid, self.url = 0, ""
 
     def start(self) -> None:
-        self._starts += 1
-        described, port = self.folder / "settings.json", self.folder / f"port-{self._starts}"
-        described.write_bytes(msgspec.json.encode(self.settings, enc_hook=str))
-        command = [sys.executable, "-m", "tests.browser.serving", str(described), str(port)]
-        self.process = subprocess.Popen(command)
-        wait_until(lambda: port.exists() and port.read_text(), "the web process is up")
-        self.port = int(port.read_text())
+        self.pid, self.url = self.stage.start(self.settings, self.folder)
 
     def end(self, number: int) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        self.process.wait(20)
+        self.stage.end(self.pid, number)
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
 
     def memory(self) -> int:
         """The most memory that the process has held since it was last asked."""
-        assert self.process is not None
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        status = Path(f"/proc/{self.pid}/status").read_text()
         peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
         return peak * 1024
 
 
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def server(db: Database, redis_url: str, settings: Settings, tmp_path: Path) -> Iterator[Server]:
+def server(
+    db: Database, redis_url: str, settings: Settings, tmp_path: Path, stage: Stage
+) -> Iterator[Server]:
     settings.home.instance.write_text(json.dumps({"id": "sending", "format": 1}))
-    running = Server(settings, tmp_path)
+    running = Server(stage, settings, tmp_path)
     running.start()
     yield running
     running.end(signal.SIGTERM)

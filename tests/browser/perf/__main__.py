@@ -26,8 +26,8 @@ from appliance.core.settings import Settings
 from migrations.run import upgrade_database
 from tests.browser.conftest import CHROMIUM
 from tests.browser.perf import library, measures
-from tests.browser.serving import Stage
 from tests.servers import Servers, start_servers
+from tests.serving import Stage
 
 
 # (figure, most that is allowed, unit) as the design's budget names them.

@@ -1,7 +1,7 @@
-"""The product's own web process for a browser test, forked from one that has imported everything.
+"""The product's own web process for a test, forked from one that has imported everything.
 
-`python -m tests.browser.serving` reads a line of JSON for each wish: `["start", SETTINGS, PORT]` answers
-the process id, `["end", PID]` the status that the process left with. Importing takes longer than most tests.
+`python -m tests.serving` reads a line of JSON for each wish: `["start", SETTINGS, PORT]` answers the process
+id, `["end", PID, SIGNAL]` the status that the process left with. Importing takes longer than most tests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Stage:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.browser.serving"],
+            [sys.executable, "-m", "tests.serving"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -45,13 +45,14 @@ class Stage:
         """Begin to serve these settings; the answer is the process and its address."""
         described, port = folder / "settings.json", folder / "port"
         described.write_bytes(msgspec.json.encode(settings, enc_hook=str))
+        port.unlink(missing_ok=True)
         pid = self._ask("start", str(described), str(port))
         wait_until(lambda: port.exists() and port.read_text() != "", "the web process is up")
         return pid, f"http://127.0.0.1:{port.read_text()}"
 
-    def end(self, pid: int) -> int:
-        """Stop a web process in an orderly way; the answer is its status."""
-        return self._ask("end", pid)
+    def end(self, pid: int, number: int = signal.SIGTERM) -> int:
+        """Stop a web process, in an orderly way or not; the answer is its status."""
+        return self._ask("end", pid, number)
 
     def close(self) -> None:
         """No further wishes."""
@@ -89,8 +90,8 @@ def _start(described: str, port: str) -> int:
         os._exit(status)
 
 
-def _end(pid: int) -> int:
-    os.kill(pid, signal.SIGTERM)
+def _end(pid: int, number: int) -> int:
+    os.kill(pid, number)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
