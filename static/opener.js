@@ -1,7 +1,14 @@
 // The viewer is fetched when the first picture is opened; until it is there, or where it fails, the page of the asset opens.
 (() => {
   const query = () => new URLSearchParams(location.search).get("q") ?? "";
-  let viewer = null;
+  let viewer = null, opening = false;
+  // On a slow line the viewer takes a while: the keys are meant for it by then, not for the gallery under it.
+  const wait = (on) => { opening = on; document.documentElement.classList.toggle("opening", on); };
+  addEventListener("keydown", (event) => {
+    if (!opening || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, { capture: true });
   const fetched = async () => {
     const answer = await fetch("/asset/viewer", { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
     if (!answer.ok || answer.headers.get("HX-Redirect")) throw new Error(`viewer: ${answer.status}`);
@@ -18,6 +25,7 @@
     return Viewer(root, photoswipe.default);
   };
   const open = async (id, options) => {
+    wait(true);
     try {
       viewer ??= fetched();
       await (await viewer).open(id, { q: query(), ...options });
@@ -25,6 +33,8 @@
       viewer = null;
       document.getElementById("viewer")?.remove();
       location.href = `/asset/${id}${location.search.includes("q=") ? `?q=${encodeURIComponent(query())}` : ""}`;
+    } finally {
+      wait(false);
     }
   };
   document.addEventListener("click", (event) => {

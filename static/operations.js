@@ -47,6 +47,17 @@ const Operations = (() => {
   };
   new MutationObserver(tell).observe(toasts, { childList: true });
 
+  // What was said on a page that emptied itself.
+  const said = sessionStorage.getItem("toasts");
+  sessionStorage.removeItem("toasts");
+  if (said) {
+    show(said);
+    for (const toast of toasts.querySelectorAll("[data-done], [data-timed]")) {
+      delete toast.dataset.done;
+      delete toast.dataset.timed;
+    }
+  }
+
   Keys.bind("page", { undo: () => { post("/operations/undo", {}); } });
   return { post, show, line };
 })();

@@ -186,6 +186,8 @@ const Viewer = (root, PhotoSwipe) => {
     });
     swipe.on("imageSizeChange", sharpen);
     swipe.on("change", changed);
+    // Its own keys are not in the table: Z would turn an undo into a zoom as well.
+    swipe.on("keydown", (event) => event.preventDefault());
     // The controls of a video belong to the video.
     swipe.on("pointerDown", (event) => {
       const video = event.originalEvent.target;

@@ -226,7 +226,12 @@ const Wall = (() => {
         added.forEach(watch);
       });
     });
-    if (!wall.querySelector(".chunk")) { location.href = address("/", {}); return; }
+    if (!wall.querySelector(".chunk")) {
+      // The last of it is gone: the page that says so also says what was done, with its undo.
+      sessionStorage.setItem("toasts", document.getElementById("toasts").innerHTML);
+      location.href = address("/", {});
+      return;
+    }
     if (at >= 0) {
       const next = [...order.slice(at), ...order.slice(0, at).reverse()].find((id) => document.getElementById(id));
       document.getElementById(next)?.focus({ preventScroll: true });

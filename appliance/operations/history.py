@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,10 @@ from appliance.operations.stored import plain
 
 if TYPE_CHECKING:
     from asyncpg import Connection
+
+
+AT_HAND = timedelta(minutes=10)
+"""So long one key takes an action back; after that it is done on the history page."""
 
 
 class OperationView(msgspec.Struct, frozen=True):
@@ -112,18 +116,28 @@ async def latest(
     return [_view(row) for row in rows]
 
 
-async def last_undoable(sql: Connection[Any], person: int | None) -> int | None:
-    """The newest action of a person that can still be undone: what one key takes back."""
-    found: int | None = await sql.fetchval(
-        "SELECT o.id FROM operation o WHERE o.user_id = $1 AND o.changed > 0 AND"
+class Last(NamedTuple):
+    """What one key may take back."""
+
+    id: int
+    changed: int
+
+
+async def last_undoable(sql: Connection[Any], person: int | None) -> Last | None:
+    """The newest action of a person's last minutes that can still be undone.
+
+    Pressed once too often, the key must not walk back into yesterday.
+    """
+    row = await sql.fetchrow(
+        "SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND o.changed > 0 AND"
         " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval"
         " AND NOT EXISTS (SELECT 1 FROM operation b"
         "     WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))"
         " ORDER BY o.id DESC LIMIT 1",
         person,
-        KEPT_FOR,
+        AT_HAND,
     )
-    return found
+    return row and Last(*row)
 
 
 class Weight(msgspec.Struct, frozen=True):

@@ -56,14 +56,14 @@ async def explain(sql: Connection[Any], plan: Plan) -> Nothing:
     if (bare := BARE.get(plan.query.text)) is not None:
         return Nothing(*bare, ())
     parts = await explaining.explain(sql, plan)
-    unknown = [p for p in parts if p.unknown]
+    # A viewer is not told which names exist: they may be those of pictures that are hidden from him.
+    unknown = [p for p in parts if p.unknown and plan.scope.admin]
     ways = [_instead(plan, part, tag) for part in unknown for tag in part.alike]
     ways += [_without(part) for part in parts if part.count != 0 and len(parts) > 1]
-    return Nothing(_title(parts), _lead(unknown, ways), tuple(ways))
+    return Nothing(_title(parts, unknown), _lead(parts, unknown, ways), tuple(ways))
 
 
-def _title(parts: list[Part]) -> str:
-    unknown = [p for p in parts if p.unknown]
+def _title(parts: list[Part], unknown: list[Part]) -> str:
     if len(unknown) == 1:
         return f"No tag is called “{unknown[0].text}”"
     if unknown:
@@ -73,13 +73,15 @@ def _title(parts: list[Part]) -> str:
     return f"No picture matches {ALL[len(parts)] if len(parts) < len(ALL) else 'all of these'}"
 
 
-def _lead(unknown: list[Part], ways: list[Way]) -> str:
+def _lead(parts: list[Part], unknown: list[Part], ways: list[Way]) -> str:
     if any(p.alike for p in unknown):
         return "Perhaps one of these was meant."
     if len(ways) > 1:
         return "Each of these searches would find something."
     if ways:
         return "This search would find something."
+    if len(parts) < 2:
+        return "The rest of the gallery is where it was."
     return "Leaving out one of its parts would not find anything either."
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import asyncpg
 import msgspec
 import sqlalchemy.exc
-from asyncpg import DataError
+from asyncpg import DataError, DiskFullError
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
@@ -76,8 +76,17 @@ def on_nonsense(request: AnyRequest, _error: DataError) -> Response[Any]:
     return _say(request, 422, "That cannot be looked up", "A number is too large, or a letter is not one.")
 
 
+def on_full_disk(request: AnyRequest, _error: DiskFullError) -> Response[Any]:
+    """Nothing can be written down; what was asked is undone as a whole."""
+    return _say(
+        request, 507, "The disk is full", "Nothing was changed. Make room on the disk of the data directory."
+    )
+
+
 def on_fault(request: AnyRequest, error: Exception) -> Response[Any]:
     """What nobody foresaw: logged with the number that the page shows."""
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and isinstance(error.orig.__cause__, DiskFullError):
+        return on_full_disk(request, error.orig.__cause__)
     if is_away(error):
         log.get().warning("database did not answer", path=request.url.path, error=str(error)[:200])
         return _away(request)
@@ -159,5 +168,6 @@ EXCEPTIONS: dict[Any, Any] = {
     VitrineError: on_refusal,
     HTTPException: on_http,
     DataError: on_nonsense,
+    DiskFullError: on_full_disk,
     Exception: on_fault,
 }

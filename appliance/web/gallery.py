@@ -11,6 +11,7 @@ from litestar.params import Parameter
 
 from appliance.core import db
 from appliance.core.errors import Invalid, VitrineError
+from appliance.library.models import VISIBLE
 from appliance.search import grammar, services
 from appliance.search.errors import SearchError, TooSlow
 from appliance.search.plan import Plan, Scope
@@ -160,7 +161,7 @@ async def _counts(sql: Connection[Any], plan: Plan, q: str) -> dict[str, Any]:
     return {
         "total": total,
         "whole": whole,
-        "part": not plan.everything,
+        "part": plan.worlds == (VISIBLE,) and not plan.everything,
         "count_url": places.at("/items/count", q),
     }
 

@@ -45,9 +45,7 @@ LANGUAGE = (
         (
             Line(("type:image", "type:video", "type:animation"), "Pictures, videos, moving pictures."),
             Line(("rating:5", "rating:>=3", "rating:0"), "Your stars; 0 is not rated."),
-            Line(
-                ("is:favourite", "is:untagged", "is:missing"), "Favourites; without any tag; file not found."
-            ),
+            Line(("is:favourite", "is:untagged"), "Favourites; without any tag."),
             Line(
                 ("width:>2000", "mpx:>=12", "ratio:16:9"), "Its size in pixels, millions of them, its shape."
             ),

@@ -221,8 +221,13 @@ class OperationsController(Controller):
             person = person_of(request)
             last = await history.last_undoable(uow.sql, person)
             if last is None:
-                raise Invalid("There is nothing of yours to undo")
-            return await carried(request, uow, await services.ask_undo(uow, last, person=person))
+                raise Invalid("There is nothing of the last minutes to undo", "The history keeps 30 days.")
+            if last.changed > services.AT_ONCE:
+                # One key pressed by habit must not undo an hour's work.
+                raise Invalid(
+                    f"Your last action changed {last.changed:,} pictures", "Undo it on the history page."
+                )
+            return await carried(request, uow, await services.ask_undo(uow, last.id, person=person))
 
     @post("/{operation:int}/cancel", status_code=200)
     async def cancel(self, request: AnyRequest, operation: int) -> Response[Any]:

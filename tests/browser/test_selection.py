@@ -69,6 +69,21 @@ async def test_picks_keys_and_escape(browser: Browser, site: Site, db: Database)
     assert await made.troubles() == []
 
 
+async def test_an_action_that_empties_the_page_is_still_told_with_its_undo(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made, ids = await opened(browser, site, db, 9)
+    await made.page.focus(f"#a{ids[0]}")
+    await made.page.keyboard.press("Control+a")
+    await says(made, "9 selected")
+    await made.page.keyboard.press("Delete")
+    await made.until("document.querySelector('.first-empty') !== null")
+    await toast(made, "trash")
+    await made.page.click("#toasts >> text=Undo")
+    await made.until("document.querySelectorAll('.tile').length === 9 || document.querySelector('.new a')")
+    assert await value(db, "SELECT count(*) FROM asset WHERE state = 'kept'") == 9
+
+
 async def test_shift_range_over_five_unloaded_pages_equals_the_count(
     browser: Browser, site: Site, db: Database
 ) -> None:

@@ -244,6 +244,10 @@ async def test_x_selects_and_trash_goes_on_to_the_next(browser: Browser, site: S
     await made.until(f"location.pathname === '/asset/{ids[4]}'")
     async with db.unit_of_work() as uow:
         assert await uow.sql.fetchval("SELECT state FROM asset WHERE id = $1", ids[3]) == "trashed"
+    # The line with the undo lies above the viewer, within reach.
+    top = "document.querySelector('#toasts .toast').getBoundingClientRect()"
+    found = f"document.elementFromPoint({top}.left + 12, {top}.top + 12).closest('#toasts') !== null"
+    assert await made.page.evaluate(found)
     await made.page.keyboard.press("Escape")
     await made.until(SHUT)
     await made.until(f"document.getElementById('a{ids[3]}') === null")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from appliance.core import db as databases
 from appliance.core.db import Database, open_database
@@ -42,6 +43,25 @@ async def test_a_fault_shows_a_number_and_no_trace(
     assert part.headers["hx-retarget"] == "#toasts"
     assert '<div class="toast bad"' in part.text
     assert "<html" not in part.text
+
+
+@pytest.mark.parametrize("face", ["driver", "session"])
+async def test_a_full_disk_is_said_and_nothing_is_changed(
+    client: httpx.AsyncClient, db: Database, monkeypatch: pytest.MonkeyPatch, face: str
+) -> None:
+    full = "DO $$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$"
+
+    async def writing(*_: object) -> object:
+        async with db.unit_of_work() as uow:
+            if face == "driver":
+                return await uow.sql.execute(full)
+            return await uow.session.execute(text(full))
+
+    monkeypatch.setattr(gallery, "pulse", writing)
+    answer = await client.get("/")
+    assert answer.status_code == 507
+    assert "The disk is full" in answer.text
+    assert "Nothing was changed" in answer.text
 
 
 async def test_machines_get_problem_json(client: httpx.AsyncClient) -> None:

@@ -222,6 +222,22 @@ async def test_the_last_action_of_a_person_is_undone_by_one_request(
     assert [tuple(r) for r in found] == [(0, False, "archived")]
 
 
+@pytest.mark.parametrize("change", ["changed = 501", "finished_at = now() - interval '11 minutes'"])
+async def test_one_key_takes_back_neither_large_actions_nor_old_ones(
+    client: httpx.AsyncClient, library: Library, change: str
+) -> None:
+    ids = await library.fill(3)
+    await ask(client, "rate", selection(ids=ids), rating="5")
+    async with library.db.unit_of_work() as uow:
+        await uow.sql.execute(f"UPDATE operation SET {change}")
+
+    answer = await client.post("/operations/undo", headers=PARTIAL)
+
+    assert answer.status_code == 422
+    assert "history" in answer.text
+    assert [tuple(r) for r in await library.rows("SELECT DISTINCT rating FROM asset")] == [(5,)]
+
+
 @pytest.mark.parametrize(
     ("kind", "chosen", "form"),
     [

@@ -252,6 +252,10 @@ async def test_a_tag_that_only_hidden_pictures_carry_is_nobodys_business(
         for headers in ({}, PARTIAL):
             assert "hushtag" not in (await viewer.get(path, headers=headers)).text, path
     assert (await viewer.get(f"/tags/{tag}")).status_code == 404
+    # Whether a name exists is not told either: one that does answers like one that does not.
+    said = [(await viewer.get("/", params={"q": q})).text.replace(q, "") for q in ("hushtag", "rushtag")]
+    assert "No picture matches this" in said[0]
+    assert "No tag is called" not in said[1]
     async with db.unit_of_work() as uow:
         await uow.sql.execute("UPDATE asset SET private = false WHERE id = $1", hidden["private"])
     # Counted at once, before the counters are folded.
