@@ -85,8 +85,9 @@ def on_full_disk(request: AnyRequest, _error: DiskFullError) -> Response[Any]:
 
 def on_fault(request: AnyRequest, error: Exception) -> Response[Any]:
     """What nobody foresaw: logged with the number that the page shows."""
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and isinstance(error.orig.__cause__, DiskFullError):
-        return on_full_disk(request, error.orig.__cause__)
+    full = error.orig.__cause__ if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig else None
+    if isinstance(full, DiskFullError):
+        return on_full_disk(request, full)
     if is_away(error):
         log.get().warning("database did not answer", path=request.url.path, error=str(error)[:200])
         return _away(request)
