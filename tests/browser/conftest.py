@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
 
-from appliance.accounts.services import issue_setup_code
+from appliance.accounts import services, sessions
+from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from tests.serving import Stage
@@ -110,12 +111,22 @@ async def visit(browser: Browser, site: Site, **options: Any) -> Visit:
     return made
 
 
-async def set_up(made: Visit, db: Database) -> None:
+async def by_link(made: Visit, db: Database) -> None:
     """Through the one-click link, as a person does it the first time."""
     async with db.unit_of_work() as uow:
-        code = await issue_setup_code(uow)
+        code = await services.issue_setup_code(uow)
     await made.page.goto(f"{made.site.url}/setup?code={code}")
     await made.page.fill("#name", NAME)
     await made.page.fill("#password", PASSWORD)
     await made.page.click("button[type=submit]")
     await made.page.wait_for_url(f"{made.site.url}/")
+
+
+async def set_up(made: Visit, db: Database) -> None:
+    """An account, and a window in which its person is signed in."""
+    async with db.unit_of_work() as uow:
+        person = await services.add_person(uow, NAME, PASSWORD, role=Role.ADMIN)
+        token = await sessions.start(uow.sql, person, address="127.0.0.1", agent="tests")
+    cookie = {"name": "vitrine", "value": token, "httpOnly": True, "sameSite": "Lax"}
+    await made.context.add_cookies([{**cookie, "url": made.site.url}])  # type: ignore[typeddict-item]
+    await made.page.goto(f"{made.site.url}/")

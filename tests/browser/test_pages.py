@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 
 from appliance.core.db import Database
-from tests.browser.conftest import CHROMIUM, NAME, PASSWORD, Site, set_up, visit
+from tests.browser.conftest import CHROMIUM, NAME, PASSWORD, Site, by_link, set_up, visit
 from tests.seed import seed
 
 
@@ -24,7 +24,7 @@ async def test_no_page_breaks_the_policy_or_logs_an_error(
 ) -> None:
     await seed(db, site.settings.home, 200, stored=200)
     made = await visit(browser, site, **options)
-    await set_up(made, db)
+    await by_link(made, db)
     for path in PAGES:
         await made.page.goto(site.url + path)
         await made.page.wait_for_timeout(300)
@@ -54,7 +54,7 @@ async def test_on_plain_http_in_the_home_network_forms_work(site: Site, db: Data
         rules = f"--host-resolver-rules=MAP nas.lan 127.0.0.1:{site.url.rpartition(':')[2]}"
         launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
         made = await visit(launched, Site("http://nas.lan", site.settings))
-        await set_up(made, db)
+        await by_link(made, db)
         assert await made.page.evaluate("isSecureContext") is False
         await made.page.click("button[aria-label='Account and theme']")
         await made.page.click("text=Sign out")
