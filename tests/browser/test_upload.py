@@ -201,6 +201,8 @@ async def test_file_is_resumed_after_a_reload_when_it_is_chosen_again(
     await made.page.route("**/uploads/*", hold)
     await made.page.set_input_files("#drop-files", path)
     await held.wait()
+    # The page goes before the way is free: else its next try would arrive in between.
+    await made.page.goto("about:blank")
     await made.page.unroute("**/uploads/*", hold)
     await made.page.goto(f"{site.url}/upload")
 

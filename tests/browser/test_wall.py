@@ -248,7 +248,9 @@ async def test_keys_jump_between_months_and_change_the_size(
     await made.until("document.querySelector('.toolbar [data-month]')?.innerText === 'Nov 2026'")
     per_row = await made.page.evaluate("Wall.tiles().length / document.querySelectorAll('.row').length")
     await made.page.keyboard.press("+")
-    await made.until("document.querySelector('[data-density=l]')?.hasAttribute('aria-current')")
+    await made.until(
+        "typeof Wall === 'object' && document.querySelector('[data-density=l]')?.hasAttribute('aria-current')"
+    )
     larger = await made.page.evaluate("Wall.tiles().length / document.querySelectorAll('.row').length")
     assert larger < per_row
     assert await made.troubles() == []
