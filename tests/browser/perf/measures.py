@@ -30,9 +30,9 @@ LOADED = """(() => {
   const n = performance.getEntriesByType('navigation')[0];
   const fcp = performance.getEntriesByName('first-contentful-paint')[0];
   const own = performance.getEntriesByType('resource').filter((r) => !r.name.includes('/media/'));
-  const size = (kind) => own.filter((r) => r.name.includes(kind)).reduce((s, r) => s + r.encodedBodySize, 0);
+  const size = (kind) => own.filter((r) => r.name.endsWith(kind)).reduce((s, r) => s + r.encodedBodySize, 0);
   return { ttfb: n.responseStart, fcp: fcp ? fcp.startTime : 0, lcp: felt.lcp, cls: felt.cls,
-    html: n.encodedBodySize, raw: n.decodedBodySize, js: size('.page.'+'j'+'s'), css: size('.page.css'),
+    html: n.encodedBodySize, raw: n.decodedBodySize, js: size('.js'), css: size('.css'),
     requests: own.length };
 })()"""
 FRAMES = """(() => {
