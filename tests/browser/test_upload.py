@@ -221,10 +221,11 @@ async def test_cancelled_file_is_dropped_and_refused_one_says_why(
     await made.page.route("**/uploads/*", hold)
     await made.page.set_input_files("#drop-files", put(tmp_path, "a.jpg", jpeg(1)))
     await held.wait()
-    await made.page.unroute("**/uploads/*", hold)
     await made.page.click(".dock [data-cancel]")
     await made.until(SETTLED)
     assert await said(made) == {"a.jpg": "Cancelled"}
+    # Not before: taking the hold away lets go what is held.
+    await made.page.unroute("**/uploads/*", hold)
 
     async def refuse(route: Route) -> None:
         await route.fulfill(status=507, body="The disk is full. What has arrived is kept.")
