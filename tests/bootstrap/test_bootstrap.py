@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -202,6 +203,8 @@ def stand_in(used, tool: str, status: int, *, when: str = "") -> None:
     ends = f"sys.exit({status} if {when!r} in [*sys.argv[1:], ''] else 0)"
     body = f"import sys\nprint('{tool}', *sys.argv[1:])\n{ends}\n"
     (tools / tool / "__main__.py").write_text(body)
+    # Written twice within a second at the same length, it would be taken for what was compiled before.
+    shutil.rmtree(tools / tool / "__pycache__", ignore_errors=True)
     site = next((used.venv / "lib").glob("python*/site-packages"))
     (site / "tools.pth").write_text(f"{tools}\n")
 
