@@ -247,6 +247,7 @@ async def test_something_else_than_was_shown_is_said(browser: Browser, site: Sit
     await says(made, "37 selected")
     await made.page.keyboard.press("5")
     await toast(made, "Rated 37")
+    assert await value(db, "SELECT count(*) FROM asset WHERE rating = 5") == 37
 
 
 async def test_a_long_press_begins_and_a_drag_goes_on(browser: Browser, site: Site, db: Database) -> None:

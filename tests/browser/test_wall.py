@@ -185,6 +185,7 @@ async def test_a_chunk_that_did_not_arrive_is_asked_for_again(
     await made.page.unroute("**/items?before=*")
     await made.page.evaluate("document.body.dispatchEvent(new Event('beat'))")
     await made.until("document.querySelectorAll('.chunk').length >= 2")
+    assert await made.page.evaluate("document.querySelector('.pager.broken')") is None
 
 
 async def test_what_was_thrown_away_leaves_and_what_is_seen_stays(

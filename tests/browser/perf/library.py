@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 
 from PIL import Image, ImageDraw
 
@@ -13,6 +14,8 @@ from tests.seed import Look, look, seed
 
 SHAPES = ((640, 480), (480, 640), (640, 360), (500, 500), (700, 300), (360, 540))
 PICTURES = 2000
+# 200,000 assets are fifteen years: with a longer past the months alone would be most of a page.
+APART = timedelta(minutes=40)
 # Zipf over the ranks: the first tag is on seven assets of ten, the last ones on a handful.
 _TAGS = """
 INSERT INTO tag (name, name_key, kind)
@@ -46,7 +49,7 @@ def painted(count: int) -> list[Look]:
 
 async def build(db: Database, home: Home, *, assets: int, stored: int, tags: int) -> list[int]:
     """Assets, the first `stored` of them with files to look at, and 12 tags each."""
-    ids = await seed(db, home, assets, pictures=painted(PICTURES), stored=stored)
+    ids = await seed(db, home, assets, apart=APART, pictures=painted(PICTURES), stored=stored)
     async with db.unit_of_work() as uow:
         await uow.sql.execute(_TAGS, tags)
         await uow.sql.execute(_CARRIED, tags, timeout=600)
