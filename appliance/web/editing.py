@@ -107,12 +107,18 @@ async def tag_values(uow: UnitOfWork, asset_id: int, person: int | None) -> dict
     return {"tags": tags, "recent": [t for t in recent if t.id not in carried][:SHOWN_RECENT]}
 
 
+# The end of the calendar is where the gallery begins to read: nothing may lie there.
+LAST_YEAR = 9998
+
+
 def moment(day: str, time: str) -> datetime:
     """A date of a form; a day without a time is its noon, in nobody's night."""
     try:
         found = datetime.fromisoformat(f"{day.strip()}T{time.strip() or '12:00'}")
     except ValueError:
         raise Invalid("This is no date", "A day like 2024-05-17, a time like 18:30.") from None
+    if found.year > LAST_YEAR:
+        raise Invalid(f"The year {found.year} is too far away", f"{LAST_YEAR} is the last.")
     if found.tzinfo is not None:
         raise Invalid("This is no date", "A day like 2024-05-17, a time like 18:30.")
     return found

@@ -149,7 +149,8 @@ async def test_a_date_is_set_by_hand_and_the_files_own_used_again(
 
 
 @pytest.mark.parametrize(
-    ("day", "time"), [("", ""), ("2024-02-31", ""), ("2024-02-01", "25:00"), ("x", "\0")]
+    ("day", "time"),
+    [("", ""), ("2024-02-31", ""), ("2024-02-01", "25:00"), ("x", "\0"), ("9999-12-31", "23:59:59.999999")],
 )
 async def test_what_is_no_date_is_refused_at_the_field(
     client: httpx.AsyncClient, db: Database, day: str, time: str

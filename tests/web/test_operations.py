@@ -14,6 +14,7 @@ from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
+from appliance.tagging import services as tagging
 from tests.operations.conftest import Library
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
@@ -286,6 +287,18 @@ async def test_names_of_tags_complete_the_last_one_typed(client: httpx.AsyncClie
     await library.act("tag", ids, tags="artist:annabel")
     found = await client.get("/selection/names", params={"text": "sea; anna"}, headers=PARTIAL)
     assert 'value="sea; artist:annabel"' in found.text
+
+
+async def test_a_name_with_a_semicolon_is_offered_by_its_number(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    async with library.db.unit_of_work() as uow:
+        tag = await tagging.make(uow, "a;b", "general")
+
+    found = await client.get("/selection/names", params={"text": "sea; a"}, headers=PARTIAL)
+
+    assert f'value="sea; #{tag}"' in found.text
+    assert "a;b" in found.text
 
 
 async def test_the_trash_says_how_much_lies_there(client: httpx.AsyncClient, library: Library) -> None:
