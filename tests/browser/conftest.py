@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -89,15 +90,28 @@ class Visit:
         assert found is not None, selector
         return float(found)
 
-    async def until(self, expression: str, *, limit_ms: int = 10_000) -> None:
-        """Poll in the page; the string predicates of the driver need eval, which the policy forbids."""
-        for _ in range(limit_ms // 25):
-            # A page that is just being left has no context to ask; the next one will.
-            with contextlib.suppress(Error):
-                if await self.page.evaluate(expression):
-                    return
-            await self.page.wait_for_timeout(25)
-        raise AssertionError(f"not within {limit_ms} ms: {expression}")
+    async def until(self, expression: str, *, limit: float = 60) -> None:
+        """Poll in the page; the string predicates of the driver need eval, which the policy forbids.
+
+        The limit only ends a hopeless wait.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                while not await self.holds(expression):
+                    await asyncio.sleep(0.02)
+                return
+        raise AssertionError(f"not within {limit:g} s: {expression}")
+
+    async def holds(self, expression: str) -> bool:
+        # A page that is just being left has no context to ask; the next one will.
+        with contextlib.suppress(Error):
+            return bool(await self.page.evaluate(expression))
+        return False
+
+    async def follow(self, selector: str) -> None:
+        """Press what leads elsewhere, and wait for the answer: a click alone returns before it is there."""
+        async with self.page.expect_navigation():
+            await self.page.click(selector)
 
 
 async def visit(browser: Browser, site: Site, **options: Any) -> Visit:

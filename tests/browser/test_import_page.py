@@ -83,13 +83,13 @@ async def test_without_scripts_everything_is_a_form(
     await bare.page.goto(f"{site.url}/login?next=/import")
     await bare.page.fill("input[name=name]", NAME)
     await bare.page.fill("input[name=password]", PASSWORD)
-    await bare.page.click("form button[type=submit]")
-    await bare.page.click("#import-active form[action='/import/pause'] button")
+    await bare.follow("form button[type=submit]")
+    await bare.follow("#import-active form[action='/import/pause'] button")
     assert "Paused by anna." in await bare.page.content()
-    await bare.page.click("#reason-truncated .btn:text('Retry 2')")
+    await bare.follow("#reason-truncated .btn:text('Retry 2')")
     assert "2 files stay as they are" in await bare.page.content()
     await bare.page.select_option("#cores", "1")
-    await bare.page.click("#limits button[type=submit]")
+    await bare.follow("#limits button[type=submit]")
     assert await bare.page.input_value("#cores") == "1"
     assert bare.said == []
 

@@ -73,23 +73,23 @@ async def test_without_scripts_one_can_sign_in_browse_look_and_sign_out(
     await page.goto(f"{site.url}/admin/activity")
     await page.fill("#name", NAME)
     await page.fill("#password", PASSWORD)
-    await page.click("button[type=submit]")
-    await page.wait_for_url(f"{site.url}/admin/activity")
-    await page.click("nav.rail a[title=Gallery]")
+    await made.follow("button[type=submit]")
+    assert page.url == f"{site.url}/admin/activity"
+    await made.follow("nav.rail a[title=Gallery]")
     first = await page.locator(".tile > a").first.get_attribute("id")
-    await page.click(".pager a:has-text('Older')")
+    await made.follow(".pager a:has-text('Older')")
     assert await page.locator(".tile > a").first.get_attribute("id") != first
-    await page.locator(".tile > a").nth(3).click()
+    await made.follow(".tile > a >> nth=3")
     assert "/asset/" in page.url
-    await page.click("a[aria-label='Next']")
-    await page.click("a[aria-label='Back to the gallery']")
-    await page.click("nav[aria-label='Picture size'] a:has-text('L')")
+    await made.follow("a[aria-label='Next']")
+    await made.follow("a[aria-label='Back to the gallery']")
+    await made.follow("nav[aria-label='Picture size'] a:has-text('L')")
     assert await page.locator("nav[aria-label='Picture size'] a[aria-current]").inner_text() == "L"
     await page.click("button[aria-label='Account and theme']")
-    await page.click("a:has-text('Dark')")
+    await made.follow("a:has-text('Dark')")
     assert await page.locator("html").get_attribute("data-theme") == "dark"
     await page.click("button[aria-label='Account and theme']")
-    await page.click("button:has-text('Sign out')")
+    await made.follow("button:has-text('Sign out')")
     assert page.url.endswith("/login")
 
 

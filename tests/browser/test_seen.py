@@ -124,8 +124,7 @@ async def looks(made: Visit, number: int) -> None:
     await made.page.goto(f"{made.site.url}/asset/{number}")
     await made.until(
         "[...document.querySelectorAll('#picture img.shown:not(.under)')]"
-        ".some(i => i.complete && i.naturalWidth > 0)",
-        limit_ms=30_000,
+        ".some(i => i.complete && i.naturalWidth > 0)"
     )
     where = await made.page.evaluate("document.querySelector('[data-key=original]').getAttribute('href')")
     width = await made.page.evaluate(
@@ -142,9 +141,9 @@ async def plays(made: Visit, number: int) -> None:
     """The film of an asset's page plays, and its time goes on."""
     await made.page.goto(f"{made.site.url}/asset/{number}")
     film = "document.querySelector('#picture video:not([hidden])')"
-    await made.until(f"{film}?.readyState >= 2", limit_ms=45_000)
+    await made.until(f"{film}?.readyState >= 2")
     await made.page.evaluate(f"{film}.muted = true; {film}.play()")
-    await made.until(f"{film}.currentTime > 0.4", limit_ms=15_000)
+    await made.until(f"{film}.currentTime > 0.4")
     assert await made.page.evaluate(f"{film}.videoWidth") > 0
 
 
@@ -189,9 +188,9 @@ async def test_a_film_is_prepared_and_watched_in_the_viewer(
     await set_up(made, ingest.db)
     await made.page.click(f"#a{found['divx.avi']}")
     film = "document.querySelector('.pswp__item[aria-hidden=false] video:not([hidden])')"
-    await made.until(f"{film}?.readyState >= 2", limit_ms=45_000)
+    await made.until(f"{film}?.readyState >= 2")
     await made.page.evaluate(f"{film}.muted = true; {film}.play()")
-    await made.until(f"{film}.currentTime > 0.4", limit_ms=15_000)
+    await made.until(f"{film}.currentTime > 0.4")
     await shot(made, "viewer-film")
     assert await made.troubles() == []
 

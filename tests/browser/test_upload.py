@@ -170,7 +170,7 @@ async def test_sending_goes_on_where_the_connection_broke_off(
 
     await made.page.route("**/uploads/*", break_off)
     await made.page.set_input_files("#drop-files", put(tmp_path, "film.jpg", body))
-    await made.until(SETTLED, limit_ms=30_000)
+    await made.until(SETTLED)
 
     assert await said(made) == {"film.jpg": "Imported"}
     assert broken >= 6
@@ -259,8 +259,8 @@ async def test_page_for_when_nothing_answers_is_kept_on_the_device(
     browser: Browser, site: Site, db: Database
 ) -> None:
     made = await at_upload(browser, site, db)
-    await made.until("navigator.serviceWorker.ready.then(() => true)", limit_ms=20_000)
-    await made.until("caches.match('/offline').then((kept) => Boolean(kept))", limit_ms=20_000)
+    await made.until("navigator.serviceWorker.ready.then(() => true)")
+    await made.until("caches.match('/offline').then((kept) => Boolean(kept))")
 
     await made.context.set_offline(True)
     await made.page.goto(f"{site.url}/tags")

@@ -82,7 +82,7 @@ async def test_arrows_walk_through_the_search_beyond_the_pages_that_are_loaded(
 
     # One entry of the history for the whole walk.
     await made.page.go_back()
-    await made.until(f"document.activeElement?.id === 'a{ids[138]}'", limit_ms=15_000)
+    await made.until(f"document.activeElement?.id === 'a{ids[138]}'")
     assert await made.top_of(f"#a{ids[138]}") < 900
     assert await made.troubles() == []
 
