@@ -25,6 +25,51 @@ def test_next_hour_is_by_the_wall_clock_also_when_clocks_change() -> None:
     assert roots.next_at(3, due, BERLIN) > due
 
 
+@pytest.mark.parametrize("path", ["/proc", "/proc/self", "/sys", "/dev", "/run"])
+def test_folders_of_the_running_system_are_no_library(path: str) -> None:
+    with pytest.raises(NotAFolder, match="belongs to the running system"):
+        folders.folder(path)
+
+
+def test_link_into_the_running_system_is_no_way_around(tmp_path: Path) -> None:
+    (tmp_path / "pictures").symlink_to("/proc/self")
+
+    with pytest.raises(NotAFolder, match="belongs to the running system"):
+        folders.folder(tmp_path / "pictures")
+
+
+MOUNTS = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:5 / /dev rw - devtmpfs udev rw
+24 22 0:22 / /run rw - tmpfs tmpfs rw
+25 24 8:17 / /run/media/anna/My\040disk rw - vfat /dev/sdb1 rw
+26 24 0:40 / /run/host rw - btrfs /dev/sdc rw
+27 22 0:41 / /mnt/jail/kernel rw - proc proc rw
+28 22 0:42 / /mnt/nas rw - autofs systemd-1 rw
+29 28 0:43 / /mnt/nas rw - nfs4 nas:/ rw
+30 22 0:44 / /mnt/lazy rw - autofs systemd-1 rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [
+        (b"/home/anna", False),
+        (b"/devices", False),
+        (b"/dev/shm", True),
+        (b"/run/user/1000", True),
+        (b"/run/media/anna/My disk/DCIM", False),
+        (b"/run/host/home/anna", False),
+        (b"/mnt/jail/kernel/1", True),
+        (b"/mnt/nas/pictures", False),
+        (b"/mnt/lazy", False),
+    ],
+)
+def test_file_system_counts_where_names_do_not(tmp_path: Path, path: bytes, *, refused: bool) -> None:
+    table = put(tmp_path, "mountinfo", MOUNTS)
+
+    assert folders.is_of_the_system(path, folders.mounts(table)) is refused
+
+
 async def test_daily_scan_is_asked_for_once_however_late(ingest: Ingest, folder: Path) -> None:
     put(folder, "a.jpg", jpeg(1))
     await ingest.scan(folder)
