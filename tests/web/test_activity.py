@@ -45,17 +45,11 @@ async def import_under_way(db: Database) -> None:
         )
 
 
-async def test_it_shows_imports_failures_by_reason_lanes_and_runs(
-    client: httpx.AsyncClient, db: Database
-) -> None:
+async def test_it_shows_imports_failures_lanes_and_runs(client: httpx.AsyncClient, db: Database) -> None:
     await import_under_way(db)
     page = (await client.get("/admin/activity")).text
     assert "/media/pictures" in page
     assert "61%" in page
-    assert "3 files could not be read" in page
-    assert "File ends early" in page
-    assert "copy or download it again" in page
-    assert r"holiday/dr0\xe9.jpg" in page
     assert "The disk vanished" in page
     assert "Traceback …" in page
     assert "812 complete" in page
@@ -64,6 +58,32 @@ async def test_it_shows_imports_failures_by_reason_lanes_and_runs(
     assert "Importing 61%" in page
     only = (await client.get("/admin/activity?state=error")).text
     assert "812 complete" not in only
+
+
+async def test_what_failed_is_counted_and_found_in_the_one_inbox(
+    client: httpx.AsyncClient, db: Database
+) -> None:
+    await import_under_way(db)
+    page = (await client.get("/admin/activity")).text
+    inbox = (await client.get("/import/failures")).text
+    assert "3 files could not be read.</strong> In 2 groups." in page
+    assert 'href="/import/failures"' in page
+    assert "1 thing wants a look." in page
+    for told in ("File ends early", "copy or download it again", r"holiday/dr0\xe9.jpg"):
+        assert told in inbox
+        assert told not in page
+
+
+async def test_more_failures_than_are_counted_are_more_than(client: httpx.AsyncClient, db: Database) -> None:
+    await import_under_way(db)
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, reason, seen_batch)"
+            " SELECT root_id, convert_to('many/' || n, 'UTF8'), 1, 1, 1, 'failed', 'empty', id"
+            " FROM import_batch, generate_series(1, 1100) n"
+        )
+    for url in ("/admin/activity", "/import"):
+        assert "More than 1,003 files could not be read" in (await client.get(url)).text
 
 
 async def test_the_live_part_is_what_the_page_includes(client: httpx.AsyncClient, db: Database) -> None:

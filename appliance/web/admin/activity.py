@@ -9,7 +9,7 @@ from litestar import Controller, Request, Response, get
 from litestar.params import Parameter
 
 from appliance.core import clock, db, settings
-from appliance.media.reasons import Reason
+from appliance.ingest import inbox
 from appliance.web import words
 from appliance.web.admin import reads
 from appliance.web.admin.reads import RunView
@@ -106,17 +106,9 @@ def lane_hint(lane: LaneView) -> str:
     return "wait" if lane.oldest_s is None else f"oldest {words.duration(lane.oldest_s)}"
 
 
-def advice(reason: str) -> str:
-    """What a class of failure means and what to do, in one sentence."""
-    try:
-        return Reason(reason).plain
-    except ValueError:
-        return "Look into the log for what happened."
-
-
-def summary(found: House, failed: int, away: int) -> str:
+def summary(found: House, *, away: int, failed: bool) -> str:
     """The sentence under the title."""
-    troubles = len(found.down) + away + bool(found.imports_paused_reason) + bool(failed)
+    troubles = len(found.down) + away + bool(found.imports_paused_reason) + failed
     if not troubles:
         return "Everything runs."
     return f"{words.count(troubles, 'thing wants', 'things want')} a look."
@@ -141,11 +133,9 @@ class ActivityController(Controller):
 
     async def _values(self, sql: Any, state: str) -> dict[str, Any]:
         found = house()
-        reasons, away = await reads.reasons(sql), await reads.away(sql)
-        failed = sum(r.count for r in reasons)
+        failed, away = await inbox.groups(sql), await reads.away(sql)
         return {
             "house": found,
-            "reasons": reasons,
             "failed": failed,
             "away": away,
             "state": state,
@@ -153,10 +143,9 @@ class ActivityController(Controller):
             "batches": await reads.batches(sql),
             "lanes": await queue_reads.lanes(sql, REGISTER, settings.current()),
             "lines": [_line(r) for r in await reads.runs(sql, state=state)],
-            "summary": summary(found, failed, len(away)),
+            "summary": summary(found, away=len(away), failed=bool(failed)),
             "lane_state": lane_state,
             "lane_hint": lane_hint,
-            "advice": advice,
             "process_health": PROCESS_HEALTH,
             "process_names": PROCESS_NAMES,
         }

@@ -44,15 +44,6 @@ class BatchView(msgspec.Struct, frozen=True):
         return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
 
 
-class ReasonView(msgspec.Struct, frozen=True):
-    """Failed files of one class, with one of them as an example."""
-
-    reason: str
-    count: int
-    paths: list[tuple[bytes, str | None]]
-    """The first of them with what was seen; a page is no place for thousands."""
-
-
 class RunView(msgspec.Struct, frozen=True):
     """One recorded execution."""
 
@@ -90,29 +81,6 @@ async def batches(sql: Connection[Any]) -> list[BatchView]:
         """
     )
     return [BatchView(*row) for row in rows]
-
-
-SHOWN_PATHS = 200
-
-
-async def reasons(sql: Connection[Any]) -> list[ReasonView]:
-    """The failure inbox by class, largest first."""
-    rows = await sql.fetch(
-        """
-        SELECT g.reason, g.count, f.path, f.detail
-        FROM (SELECT reason, count(*) AS count FROM root_entry
-              WHERE outcome = 'failed' AND NOT ignored GROUP BY reason) g,
-        LATERAL (SELECT id, path, detail FROM root_entry e
-                 WHERE outcome = 'failed' AND NOT ignored AND e.reason = g.reason ORDER BY id LIMIT $1) f
-        ORDER BY g.count DESC, g.reason, f.id
-        """,
-        SHOWN_PATHS,
-    )
-    groups: dict[str, ReasonView] = {}
-    for row in rows:
-        group = groups.setdefault(row["reason"], ReasonView(row["reason"], row["count"], []))
-        group.paths.append((row["path"], row["detail"]))
-    return list(groups.values())
 
 
 async def away(sql: Connection[Any]) -> Sequence[AwayRoot]:
