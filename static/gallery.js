@@ -124,7 +124,7 @@
     go([...next.querySelectorAll(".tile > a")].reduce((a, b) => Math.abs(middle(b) - at) < Math.abs(middle(a) - at) ? b : a));
   };
   const jump = (key) => {
-    const all = [...document.querySelectorAll("#months [data-of]")].sort((a, b) => a.dataset.of < b.dataset.of ? 1 : -1);
+    const all = [...document.querySelectorAll(".scrub [data-of]")].sort((a, b) => a.dataset.of < b.dataset.of ? 1 : -1);
     const to = all[all.findIndex((link) => link.dataset.of === month) + (key === "]" ? 1 : -1)];
     if (to) location.href = to.href;
   };

@@ -89,7 +89,7 @@
   Keys.enter("grid");
   Keys.bind("grid", {
     // On the checkbox itself Space is the browser's.
-    select: (key) => { if (document.activeElement.matches(".pick input") && key === " ") return false; return here(Picks.flip)(); },
+    select: (key) => { if (document.activeElement.matches(".pick") && key === " ") return false; return here(Picks.flip)(); },
     range: (key) => here((tile) => { extend(tile, key.slice("Shift+".length)); })(),
     all: () => { Picks.all(); },
     clear: () => { if (!Picks.some()) return false; Picks.clear(); },

@@ -38,7 +38,7 @@ const Picks = (() => {
   const number = new Intl.NumberFormat("en");
   const mark = () => {
     for (const tile of wall.querySelectorAll(".tile")) {
-      const box = tile.querySelector(".pick input");
+      const box = tile.querySelector(".pick");
       if (box) box.checked = some() && has(idOf(tile), placeOf(tile));
     }
   };

@@ -85,7 +85,7 @@ def opened(page: Page) -> None:
 
 def selecting(page: Page) -> None:
     for number in (2, 5, 6):
-        page.locator(".tile .pick .check").nth(number).check(force=True)
+        page.locator(".tile .pick").nth(number).check(force=True)
     wait(page, 900)
 
 
@@ -229,7 +229,7 @@ def actions(page: Page, base: str) -> None:
     for picks, act in (((1, 3), "trash"), ((4, 5, 6), "archive"), ((8, 9), "favourite")):
         page.goto(base + "/?at=2026-06")
         for number in picks:
-            page.locator(".tile .pick .check").nth(number).check(force=True)
+            page.locator(".tile .pick").nth(number).check(force=True)
         page.locator(f"#selbar [data-act={act}]").first.click()
         wait(page, 900)
 

@@ -227,20 +227,29 @@ class Sendable(msgspec.Struct, frozen=True):
     """Version of each derived picture that is there."""
 
 
-async def sendable(sql: Connection[Any], asset_id: int) -> Sendable | None:
-    """Facts for serving, in one statement."""
-    row = await sql.fetchrow(
+async def sendable(sql: Connection[Any], asset_ids: Sequence[int]) -> dict[int, Sendable]:
+    """Facts for serving, of each asset that exists, in one statement."""
+    rows = await sql.fetch(
         f"""
-        SELECT a.sha256, a.kind, a.mime, a.size, a.turn, ({VISIBLE}) AS visible,
+        SELECT a.id, a.sha256, a.kind, a.mime, a.size, a.turn, ({VISIBLE}) AS visible,
                (SELECT json_object_agg(r.name, r.version) FROM rendition r
                 WHERE r.asset_id = a.id AND r.status = 'complete') AS pictures
-        FROM asset a WHERE a.id = $1
+        FROM asset a WHERE a.id = ANY($1::bigint[])
         """,
-        asset_id,
+        asset_ids,
     )
-    if row is None:
-        return None
-    return Sendable(**{**row, "pictures": _json(row["pictures"], {})})
+    return {
+        row["id"]: Sendable(
+            row["sha256"],
+            row["kind"],
+            row["mime"],
+            row["size"],
+            row["turn"],
+            row["visible"],
+            _json(row["pictures"], {}),
+        )
+        for row in rows
+    }
 
 
 async def rendition_status(sql: Connection[Any], asset_id: int, name: str) -> RenditionView | None:

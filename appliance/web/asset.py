@@ -16,7 +16,8 @@ from appliance.web import datewords, words
 from appliance.web.beside import Beside, beside, run
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
-from appliance.web.media import remembered, sees_everything, wait_for_preview
+from appliance.web.media import wait_for_preview
+from appliance.web.remembering import remembered, sees_everything
 from appliance.web.stages import Stage
 from appliance.web.visitor import Visitor
 

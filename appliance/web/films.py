@@ -19,7 +19,7 @@ from appliance.library.queries import Sendable
 from appliance.media.wire import PLAY
 from appliance.web import words
 from appliance.web.guards import EVERYBODY
-from appliance.web.media import remembered
+from appliance.web.remembering import remembered
 from appliance.web.sending import BLOCK, SANDBOX, send
 
 

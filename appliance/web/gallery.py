@@ -22,6 +22,7 @@ from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, kept, nothing, shell_page, wants_fragment
 from appliance.web.monthmenu import Month
 from appliance.web.pulse import Pulse, pulse
+from appliance.web.remembering import remembered
 from appliance.web.visitor import DENSITIES, Visitor
 from appliance.web.walls import View, Wanted
 
@@ -110,6 +111,7 @@ class GalleryController(Controller):
                 await view.again(start, view.place(to), edges)
             else:
                 await _only(view, before, after)
+            await remembered.learn(uow.sql, [t.id for t in view.tiles])
         return kept(request, fragment("gallery/_chunk.html", far=True, **view.values()), seconds=KEEP_SECONDS)
 
     @get("/items/new")
@@ -134,16 +136,15 @@ class GalleryController(Controller):
         return fragment("gallery/_count.html", **values)
 
     @get("/months")
-    async def months(self, request: AnyRequest, q: str = "") -> Response[Any]:
-        """The months of a search: for the scrubber and the menu, or as a page of their own."""
+    async def months(self, request: AnyRequest, q: str = "", *, menu: bool = False) -> Response[Any]:
+        """The months of a search: for the scrubber, for the menu, or as a page of their own."""
         async with db.unit_of_work() as uow:
             plan = await services.plan(uow.sql, grammar.parse(q), _scope(request))
             found = await services.months(uow.sql, plan) if plan.by_month else None
             years = monthmenu.by_year(found or [], q.strip())
             if wants_fragment(request):
-                return kept(
-                    request, fragment("gallery/_months_found.html", years=years), seconds=KEEP_SECONDS
-                )
+                part = "gallery/_months.html" if menu else "gallery/_scrubber.html"
+                return kept(request, fragment(part, years=years), seconds=KEEP_SECONDS)
             screen = Screen("folders", "Months", "gallery")
             values = {"years": years, "search": filters.box(plan.query, _kinds(plan))}
             return await shell_page(request, uow.sql, "gallery/months.html", screen, **values)
@@ -171,6 +172,7 @@ async def _page(
 ) -> Response[Any]:
     plan, q = view.plan, view.q
     beat, since = await pulse(sql), await services.newest_id(sql)
+    await remembered.learn(sql, [t.id for t in view.tiles])
     counts = await _counts(sql, plan, q)
     mark = f"{since}.{counts['total'].count}.{view.waiting}.{int(beat.busy)}"
     if wants_fragment(request) and known == mark:
@@ -205,6 +207,7 @@ def _menus(request: AnyRequest, view: View) -> dict[str, Any]:
     return {
         "month": view.month,
         "months_url": places.at("/months", view.q),
+        "menu_url": places.at("/months", view.q, menu="true"),
         "filters": filters.filters(query, admin=view.plan.scope.admin),
         "sorts": filters.sorts(query),
         "sorted_by": filters.sorted_by(query),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import OrderedDict
 from typing import Any
 
 from litestar import Controller, Request, Response, get
@@ -18,6 +17,7 @@ from appliance.media.fullsize import mime_of
 from appliance.media.wire import FULL
 from appliance.web import words
 from appliance.web.guards import EVERYBODY
+from appliance.web.remembering import remembered
 from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send
 
 
@@ -43,55 +43,6 @@ INLINE = frozenset(
 PREVIEW_SECONDS = 10.0
 FULL_SECONDS = 45.0
 REDRAW_SECONDS = 6.0
-# An asset that was made private must not be shown to viewers for longer than this.
-BELIEVED_S = 2.0
-
-
-class Remembered:
-    """The last few thousand assets' facts: a page of pictures asks for each of them at once."""
-
-    def __init__(self, limit: int = 20_000) -> None:
-        self._limit = limit
-        self._facts: OrderedDict[int, tuple[Sendable, float]] = OrderedDict()
-
-    async def of(self, asset_id: int, request: AnyRequest) -> Sendable:
-        """Facts of an asset for whoever asks; to viewers, what they may not see does not exist."""
-        admin = sees_everything(request)
-        known = self._facts.get(asset_id)
-        if known is None or not (admin or known[1] > clock.monotonic() - BELIEVED_S):
-            facts = await self.fresh(asset_id)
-        else:
-            self._facts.move_to_end(asset_id)
-            facts = known[0]
-        if not (admin or facts.visible):
-            raise NotFound("There is no such picture")
-        return facts
-
-    async def fresh(self, asset_id: int) -> Sendable:
-        """Facts as they are now."""
-        async with db.unit_of_work() as uow:
-            found = await queries.sendable(uow.sql, asset_id)
-        if found is None:
-            self.forget(asset_id)
-            raise NotFound("There is no such picture")
-        self._facts[asset_id] = (found, clock.monotonic())
-        self._facts.move_to_end(asset_id)
-        if len(self._facts) > self._limit:
-            self._facts.popitem(last=False)
-        return found
-
-    def forget(self, asset_id: int) -> None:
-        """Do not believe what was read before."""
-        self._facts.pop(asset_id, None)
-
-
-def sees_everything(request: AnyRequest) -> bool:
-    """Whether whoever asks may see what the timeline does not show."""
-    person = request.scope.get("state", {}).get("person")
-    return person is not None and bool(person.admin)
-
-
-remembered = Remembered()
 
 
 def _read(path: os.PathLike[str]) -> bytes | None:

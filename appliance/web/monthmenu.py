@@ -9,8 +9,8 @@ from typing import NamedTuple
 from appliance.web import places, words
 
 
-LONGEST = 36
-"""Width in pixels of the bar of the fullest month."""
+LONGEST = 12
+"""The bar of the fullest month, in the steps that the style sheet knows."""
 
 
 class Month(NamedTuple):
@@ -41,6 +41,6 @@ def _month(first: date, count: int, most: int, q: str) -> Month:
         f"{words.LONG_MONTHS[first.month - 1]} {first.year}",
         words.MONTHS[first.month - 1],
         count,
-        max(2, round(LONGEST * count / most)),
+        max(1, round(LONGEST * count / most)),
         places.gallery(q, at=of) + f"#m{of}",
     )

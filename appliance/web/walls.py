@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appliance.core import keyset
 from appliance.core.keyset import Position
+from appliance.library.timeline import Tile
 from appliance.search import services
 from appliance.search.plan import Plan
 from appliance.web import places, rows, words
@@ -154,6 +155,11 @@ class View:
         }
 
     @property
+    def tiles(self) -> list[Tile]:
+        """What is shown, in its order."""
+        return [p.tile for g in self.chunk.groups for r in g.rows for p in r.tiles] if self.chunk else []
+
+    @property
     def ways(self) -> tuple[str, str]:
         """What lies above this page and what lies below it."""
         if not self.plan.by_month:
@@ -165,13 +171,11 @@ class View:
         """The month that the reader looks at first."""
         if self.chunk is None or not self.plan.by_month:
             return ""
-        seen = [p.tile for g in self.chunk.groups for r in g.rows for p in r.tiles]
+        seen = self.tiles
         moment = seen[min(self.anchor, len(seen) - 1)].effective_at
         return f"{words.MONTHS[moment.month - 1]} {moment.year}"
 
     @property
     def waiting(self) -> int:
         """How many tiles still lack their picture."""
-        if self.chunk is None:
-            return 0
-        return sum(p.tile.grid != "complete" for g in self.chunk.groups for r in g.rows for p in r.tiles)
+        return sum(t.grid != "complete" for t in self.tiles)

@@ -14,8 +14,8 @@ from appliance.accounts import services, sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.web import media
 from appliance.web.app import bare_app
+from appliance.web.remembering import remembered
 from queues.declare import load
 
 
@@ -27,7 +27,7 @@ def forgetful() -> None:
     """What a process remembers must not outlive the tables of one test."""
     services.forget_set_up()
     sessions._cache.clear()
-    media.remembered._facts.clear()
+    remembered._facts.clear()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from appliance.accounts import services, sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.web import media
+from appliance.web.remembering import remembered
 from tests.seed import seed
 from tests.web.conftest import PARTIAL
 
@@ -114,7 +114,7 @@ async def test_what_the_timeline_hides_does_not_exist_for_viewers(
     async with db.unit_of_work() as uow:
         await uow.sql.execute(f"UPDATE asset SET {hidden} WHERE id = $1", ids[1])
     # Facts are believed for two seconds; what another process changed is seen after that.
-    media.remembered._facts.clear()
+    remembered._facts.clear()
     for path in paths:
         assert (await onlooker.get(path, headers=PARTIAL)).status_code == 404, path
     items = (await onlooker.get(f"/asset/{ids[0]}/run")).json()["items"]

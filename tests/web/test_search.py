@@ -19,6 +19,7 @@ from appliance.core.settings import Settings
 from appliance.search import grammar
 from appliance.tagging import services as tagging
 from appliance.web.language import ADMIN, LANGUAGE
+from appliance.web.remembering import remembered
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
 
@@ -253,9 +254,10 @@ async def test_months_are_those_of_the_search_with_their_counts(
     made = await seed(db, settings.home, 400, apart=timedelta(hours=12))
     await tagged(db, made[:20], "fox")
     part = (await client.get("/months?q=fox", headers=PARTIAL)).text
-    assert re.findall(r'class="m"><a href="([^"]+)"', part) == ["/?q=fox&amp;at=2026-11#m2026-11"]
+    assert re.findall(r'<a class="l12" href="([^"]+)"', part) == ["/?q=fox&amp;at=2026-11#m2026-11"]
     assert 'aria-label="November 2026, 20"' in part
-    assert '<hx-partial hx-target="#months"' in part
+    menu = (await client.get("/months?q=fox&menu=true", headers=PARTIAL)).text
+    assert re.findall(r'<a href="([^"]+)"[^>]*>Nov</a>', menu) == ["/?q=fox&amp;at=2026-11#m2026-11"]
     whole = (await client.get("/months")).text
     counts = [int(n) for n in re.findall(r'aria-label="\w+ \d+, (\d+)"', whole)]
     assert sum(counts) == 400
@@ -312,6 +314,7 @@ async def test_a_searched_page_costs_a_fixed_number_of_statements(
     await tagged(db, made, "fox")
     await tagged(db, made[:2], "snow")
     await client.get("/", params={"q": q})
+    remembered._facts.clear()
     with statements(db) as few:
         await client.get("/", params={"q": q})
     more = await seed(db, settings.home, 600, latest=EARLIER)

@@ -15,6 +15,7 @@ from appliance.library.timeline import Tile
 from appliance.search import services
 from appliance.search.query import EVERYTHING
 from appliance.web.assets import assets
+from appliance.web.remembering import remembered
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
 
@@ -242,9 +243,11 @@ async def test_a_page_costs_a_fixed_number_of_statements(
     headers = PARTIAL if "items" in url else {}
     await seed(db, settings.home, 40)
     await client.get(url, headers=headers)
+    remembered._facts.clear()
     with statements(db) as few:
         await client.get(url, headers=headers)
     await seed(db, settings.home, 900, latest=datetime(2026, 12, 1))  # noqa: DTZ001 - wall time
+    remembered._facts.clear()
     with statements(db) as many:
         await client.get(url, headers=headers)
     assert len(many) == len(few)
