@@ -27,6 +27,11 @@
     Uploads.add(files);
   };
 
+  // What was shared with the app while nobody was signed in, or nothing answered.
+  // It stays where it is when the sender cannot be fetched: the next page looks again.
+  if (isSecureContext && window.caches) caches.open("vitrine-shared").then((cache) => cache.keys())
+    .then((laid) => laid.length && sender().then(() => Uploads.shared())).catch(() => {});
+
   const hidden = (path) => path.split("/").some((part) => part.startsWith(".")) || /(^|\/)(Thumbs\.db|desktop\.ini)$/.test(path);
   const walk = async (entry, found) => {
     if (entry.isFile) {

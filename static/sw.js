@@ -1,5 +1,6 @@
-// The service worker keeps one page: the one for when nothing answers. Pictures and pages are never kept here.
-const SHELL = "vitrine-shell", OFFLINE = "/offline";
+// The service worker keeps one page, the one for when nothing answers, and what was shared until it is sent.
+// Pictures and pages of the library are never kept here.
+const SHELL = "vitrine-shell", OFFLINE = "/offline", SHARED = "vitrine-shared", SHARE = "/uploads/shared";
 
 const keep = async () => {
   const cache = await caches.open(SHELL);
@@ -14,15 +15,47 @@ const keep = async () => {
   await cache.addAll(parts);
 };
 
+// Files from the share sheet come once. They are laid down first, so that neither the sign-in page nor a dead
+// connection loses them, and sent by the page that opens next (upload.js).
+const lay = async (files) => {
+  const cache = await caches.open(SHARED), laid = [];
+  try {
+    for (const file of files) {
+      const key = `/shared/${Date.now()}-${crypto.randomUUID()}`;
+      laid.push(key);
+      await cache.put(key, new Response(file, { headers: {
+        "Content-Type": file.type || "application/octet-stream", "X-Name": encodeURIComponent(file.name), "X-Modified": String(file.lastModified),
+      } }));
+    }
+  } catch (error) {
+    // No room on the device for some: none of them may come twice.
+    for (const key of laid) await cache.delete(key);
+    throw error;
+  }
+};
+const share = async (request) => {
+  const form = await request.formData(), files = form.getAll("files").filter((each) => each instanceof File && each.name);
+  try {
+    if (files.length) {
+      await lay(files);
+      return Response.redirect("/upload?shared=1", 303);
+    }
+  } catch { /* no room to keep them: straight to the server, which says what it took */ }
+  return fetch(SHARE, { method: "POST", body: form, redirect: "manual" });
+};
+const kept = async (asked, error) => {
+  const found = await (await caches.open(SHELL)).match(asked);
+  if (found) return found;
+  throw error;
+};
+
 addEventListener("install", (event) => { skipWaiting(); event.waitUntil(keep()); });
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 addEventListener("fetch", (event) => {
-  const { request } = event;
-  const shell = request.mode === "navigate" && request.method === "GET";
-  if (!shell && !new URL(request.url).pathname.startsWith("/static/")) return;
-  event.respondWith(fetch(request).catch(async (error) => {
-    const kept = await caches.match(shell ? OFFLINE : request);
-    if (kept) return kept;
-    throw error;
-  }));
+  const { request } = event, { pathname } = new URL(request.url), page = request.mode === "navigate";
+  if (page && request.method === "POST" && pathname === SHARE) {
+    event.respondWith(share(request).catch((error) => kept(OFFLINE, error)));
+  } else if ((page && request.method === "GET") || pathname.startsWith("/static/")) {
+    event.respondWith(fetch(request).catch((error) => kept(page ? OFFLINE : request, error)));
+  }
 });

@@ -42,13 +42,13 @@ const Uploads = ((parts) => {
     if (!answer.ok) throw new Refused(answer.status, (await answer.text()).slice(0, 300));
     return answer;
   };
-  const openSession = () => opened ??= ask("POST", "/uploads/batch").then((a) => a.json()).then((made) => {
+  const openSession = (item) => opened ??= ask("POST", `/uploads/batch${item.shared ? "?by=share" : ""}`).then((a) => a.json()).then((made) => {
     session = made.batch; page = made.page; sessions.add(made.batch);
     return made.batch;
   }).catch((error) => { opened = null; throw error; });
 
   const create = async (item) => {
-    item.batch = await openSession();
+    item.batch = await openSession(item);
     const said = { filename: item.name, batch: String(item.batch), lastModified: String(item.file.lastModified || "") };
     const metadata = Object.entries(said).map(([k, v]) => `${k} ${b64(v)}`).join(",");
     const answer = await ask("POST", "/uploads", { "Upload-Length": String(item.file.size), "Upload-Metadata": metadata });
@@ -107,7 +107,7 @@ const Uploads = ((parts) => {
     for (;;) {
       try { await send(item); break; } catch (error) {
         if (item.state === "cancelled") return;
-        if (!(error instanceof Refused) || !error.passes) return refuse(item, error.message);
+        if (!(error instanceof Refused) || !error.passes) return refuse(item, error.message, error.status);
         if (error.status === 0 && !(await readable(item))) return refuse(item, "The file cannot be read any more");
         item.note = navigator.onLine ? "Trying again" : "Waits for a connection";
         await pause(item);
@@ -116,10 +116,16 @@ const Uploads = ((parts) => {
       }
     }
     memory.drop(item);
+    item.ended?.(true);
     item.state = "reading";
     reading.set(item.url.split("/").pop(), item);
   };
-  const refuse = (item, text) => { item.state = "failed"; item.note = text || "Could not be sent"; };
+  const refuse = (item, text, status) => {
+    item.state = "failed";
+    item.note = text || "Could not be sent";
+    // Too large is too large at the next start of the app as well; anything else may have passed by then.
+    item.ended?.(status === 413);
+  };
   const pump = () => {
     while (active < AT_ONCE && waiting.length) {
       const item = waiting.shift();
@@ -138,8 +144,8 @@ const Uploads = ((parts) => {
   const add = (files) => {
     if (!files.length) return;
     if (!dock) raise();
-    for (const [file, name] of files) {
-      const item = { file, name, state: "waiting", sent: 0, tries: 0, note: "", url: "", batch: 0 };
+    for (const [file, name, ended] of files) {
+      const item = { file, name, ended, shared: Boolean(ended), state: "waiting", sent: 0, tries: 0, note: "", url: "", batch: 0 };
       items.push(item);
       waiting.push(item);
     }
@@ -154,10 +160,27 @@ const Uploads = ((parts) => {
     item.request?.abort();
     for (const wake of [...wakers]) wake();
     memory.drop(item);
+    item.ended?.(true);
     if (item.url) ask("DELETE", item.url).catch(() => {});
     draw(item);
   };
   const again = (item) => { item.state = "waiting"; item.note = ""; item.tries = 0; waiting.push(item); pump(); tick(); };
+
+  // What other apps shared: laid down by the service worker, let go file by file when the server has it.
+  // One window sends at a time; a second one waits, and finds what came in between.
+  const shared = () => navigator.locks.request("shared", async () => {
+    const cache = await caches.open("vitrine-shared"), files = [], all = [];
+    for (const key of await cache.keys()) {
+      const laid = await cache.match(key), told = laid.headers;
+      if (Date.now() - Number(new URL(key.url).pathname.match(/\d+/)) > 7 * DAY) { await cache.delete(key); continue; }
+      const file = new File([await laid.blob()], decodeURIComponent(told.get("X-Name")), { type: told.get("Content-Type"), lastModified: Number(told.get("X-Modified")) });
+      all.push(new Promise((done) => {
+        files.push([file, file.name, async (over) => { if (over) await cache.delete(key); done(); }]);
+      }));
+    }
+    add(files);
+    await Promise.all(all);
+  });
 
   // What became of them: the server says it in its own words.
   const poll = async () => {
@@ -253,5 +276,5 @@ const Uploads = ((parts) => {
   };
 
   addEventListener("beforeunload", (event) => { if (active || waiting.length) event.preventDefault(); });
-  return { add };
+  return { add, shared };
 })(document.querySelector("[data-upload-parts]").content);

@@ -17,7 +17,7 @@ from appliance.ingest.parts import Part
 from appliance.ingest.uploads import Sending
 from appliance.web.forms import take_files
 from appliance.web.guards import NotSignedIn
-from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
+from appliance.web.hypermedia import Screen, fragment, go, page, shell_page, wants_fragment
 from appliance.web.receiving import (
     check_size,
     hand_over,
@@ -35,6 +35,7 @@ TUS = {"Tus-Resumable": VERSION, "Cache-Control": "no-store"}
 FORM_LIMIT = None
 """Bodies of these routes are streamed, and have limits of their own in bytes, room and time."""
 METADATA = 8000
+SHARED = "Shared from a phone"
 TOKENS = 100
 INT64 = 2**63
 
@@ -62,6 +63,15 @@ def _plainly(_request: AnyRequest, error: VitrineError) -> Response[str]:
 
 def _http_plainly(_request: AnyRequest, error: HTTPException) -> Response[str]:
     return Response(error.detail, status_code=error.status_code, media_type="text/plain", headers=TUS)
+
+
+def _not_taken(request: AnyRequest, _error: VitrineError) -> Response[Any]:
+    """Signing in does not repeat a form: the redirect to that page would lose its files without a word."""
+    screen = Screen("entry", "Nothing was taken")
+    return page(request, "uploads/signed_out.html", screen, status=NotSignedIn.status)
+
+
+TOLD: dict[Any, Any] = {NotSignedIn: _not_taken}
 
 
 def person_of(request: AnyRequest) -> Person:
@@ -197,10 +207,10 @@ class TusController(Controller):
         return Response(b"", status_code=204, media_type="text/plain", headers=TUS)
 
     @post("/batch", status_code=201)
-    async def open_session(self, request: AnyRequest) -> dict[str, Any]:
+    async def open_session(self, request: AnyRequest, by: str = "") -> dict[str, Any]:
         """Begin a session of sending, which becomes one import."""
         async with db.unit_of_work() as uow:
-            title = f"Upload by {person_of(request).name}"
+            title = SHARED if by == "share" else f"Upload by {person_of(request).name}"
             batch_id = await uploads.open_batch(uow, settings.current().home, title)
         return {"batch": batch_id, "page": f"/uploads/batch/{batch_id}"}
 
@@ -244,15 +254,15 @@ class UploadController(Controller):
                 return fragment("uploads/_session.html", **values)
             return await shell_page(request, uow.sql, "uploads/session.html", SCREEN, **values)
 
-    @post("/uploads/form", request_max_body_size=FORM_LIMIT)
+    @post("/uploads/form", request_max_body_size=FORM_LIMIT, exception_handlers=TOLD)
     async def form(self, request: AnyRequest) -> Response[Any]:
         """A form with files, for browsers without scripts."""
         return await _taken(request, f"Upload by {person_of(request).name}")
 
-    @post("/uploads/shared", request_max_body_size=FORM_LIMIT)
+    @post("/uploads/shared", request_max_body_size=FORM_LIMIT, exception_handlers=TOLD)
     async def shared(self, request: AnyRequest) -> Response[Any]:
-        """Pictures shared from another app of the device."""
-        return await _taken(request, "Shared from a phone")
+        """Pictures shared from another app, where the service worker could not lay them down first."""
+        return await _taken(request, SHARED)
 
 
 async def _taken(request: AnyRequest, title: str) -> Response[Any]:

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Route
 
 from appliance.core.db import Database
 from appliance.media.decoder import DecodePool
-from tests.browser.conftest import Site, Visit, set_up, visit
+from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
 from tests.browser.test_accessible import violations
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
@@ -51,8 +51,7 @@ def pictures(tmp_path: Path) -> Path:
 
 async def at_upload(browser: Browser, site: Site, db: Database, **options: Any) -> Visit:
     made = await visit(browser, site, **options)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/upload")
+    await set_up(made, db, "/upload")
     return made
 
 
@@ -276,6 +275,115 @@ async def test_page_for_when_nothing_answers_is_kept_on_the_device(
     await made.context.set_offline(False)
     await made.page.goto(f"{site.url}/upload")
     assert await made.page.inner_text("h1") == "Upload"
+    await made.context.close()
+
+
+# As the share sheet of a device does it: a form that is posted by no page of ours.
+SHARE = """
+(files) => {
+  const data = new DataTransfer(), form = document.createElement("form");
+  const field = document.createElement("input");
+  for (const [name, bytes] of files) {
+    data.items.add(new File([new Uint8Array(bytes)], name, { type: "image/jpeg" }));
+  }
+  Object.assign(form, { method: "post", action: "/uploads/shared", enctype: "multipart/form-data" });
+  Object.assign(field, { type: "file", name: "files", multiple: true, files: data.files });
+  form.append(field);
+  document.body.append(form);
+  form.submit();
+}
+"""
+LAID = "caches.open('vitrine-shared').then((laid) => laid.keys()).then((keys) => keys.length)"
+
+
+async def worked(made: Visit) -> None:
+    """Wait until the service worker sees what is opened next."""
+    await made.until("navigator.serviceWorker.ready.then(() => true)")
+
+
+async def signed_out(made: Visit) -> None:
+    await made.context.clear_cookies(name="vitrine")
+    await made.page.goto(f"{made.site.url}/login")
+
+
+async def share(made: Visit, *files: tuple[str, bytes]) -> None:
+    await made.page.evaluate(SHARE, [[name, list(body)] for name, body in files])
+
+
+async def test_what_is_shared_while_signed_out_is_sent_after_signing_in(
+    browser: Browser, site: Site, db: Database, importing: None
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+    await signed_out(made)
+
+    await share(made, ("Größe 1.jpg", jpeg(1)), ("two.jpg", jpeg(2)))
+    await made.page.wait_for_url("**/login?next=*")
+    assert "kept on this device" in await made.page.inner_text("main")
+    assert await made.page.evaluate(LAID) == 2
+    await made.page.fill("#name", NAME)
+    await made.page.fill("#password", PASSWORD)
+    await made.page.click("button[type=submit]")
+    await made.until(f"location.pathname === '/upload' && {SETTLED}")
+
+    assert await said(made) == {"Größe 1.jpg": "Imported", "two.jpg": "Imported"}
+    assert await made.page.evaluate(LAID) == 0
+    assert await rows(db, "SELECT title FROM import_batch") == [{"title": "Shared from a phone"}]
+    # And only once, whatever opens next.
+    await made.page.goto(f"{site.url}/import")
+    assert await made.page.locator(".dock").count() == 0
+    assert len(await rows(db, "SELECT 1 FROM upload")) == 2
+    await made.context.close()
+
+
+async def test_what_is_shared_while_nothing_answers_waits_on_the_device(
+    browser: Browser, site: Site, db: Database, importing: None
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+    await made.until("caches.match('/offline').then((kept) => Boolean(kept))")
+    await made.context.set_offline(True)
+
+    await share(made, ("later.jpg", jpeg(3)))
+    await made.page.wait_for_url("**/upload?shared=1")
+    assert await made.page.inner_text("h1") == "Vitrine does not answer"
+    await made.context.set_offline(False)
+    await made.page.goto(site.url)
+
+    # An empty gallery shows what came by opening anew, and the dock with it.
+    await made.until("document.querySelectorAll('.tile').length === 1")
+    assert await made.page.evaluate(LAID) == 0
+    assert await rows(db, "SELECT name FROM upload") == [{"name": "later.jpg"}]
+    await made.context.close()
+
+
+async def test_shared_file_that_was_cancelled_does_not_come_again(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+    held, hold = holding()
+    await made.context.route("**/uploads/*", hold)
+    await share(made, ("a.jpg", jpeg(1)))
+    await held.wait()
+    assert await made.page.evaluate(LAID) == 1
+
+    await made.page.click(".dock [data-cancel]")
+
+    await made.until(f"{LAID}.then((left) => left === 0)")
+    await made.context.close()
+
+
+async def test_shared_words_without_a_file_are_refused_in_words(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+
+    await share(made)
+
+    await made.page.wait_for_url("**/uploads/shared")
+    assert "No file was sent" in await made.page.inner_text("h1")
     await made.context.close()
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from appliance.accounts import services, sessions
+from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.web import receiving
 from tests.media_files import jpeg
+from tests.people import a_person
 from tests.web.conftest import PARTIAL, PASSWORD
 
 
@@ -354,6 +355,12 @@ async def test_shared_pictures_become_a_session_of_their_own(client: httpx.Async
     assert [r["name"] for r in await rows(db, "SELECT name FROM upload")] == ["IMG_20260704_101112.jpg"]
 
 
+async def test_session_that_sends_what_was_shared_is_called_by_that(client: httpx.AsyncClient) -> None:
+    made = await client.post("/uploads/batch?by=share")
+
+    assert "Shared from a phone" in (await client.get(made.json()["page"])).text
+
+
 async def test_strangers_and_viewers_send_nothing(
     stranger: httpx.AsyncClient, account: int, db: Database, settings: Settings
 ) -> None:
@@ -362,9 +369,13 @@ async def test_strangers_and_viewers_send_nothing(
     assert refused.status_code == 401
     assert refused.text == "Sign in again"
     assert (await stranger.head("/uploads/abcdefghijklmnopqrstuvwx")).status_code == 401
-    assert (await stranger.post("/uploads/form", files=form(("a.jpg", jpeg(1))))).status_code == 303
+    for way in ("/uploads/form", "/uploads/shared"):
+        answer = await stranger.post(way, files=form(("a.jpg", jpeg(1))))
+        assert answer.status_code == 401
+        assert "Nothing was taken" in answer.text
+        assert 'href="/login?next=%2Fupload"' in answer.text
     async with db.unit_of_work() as uow:
-        viewer = await services.add_person(uow, "vera", PASSWORD, role=Role.VIEWER)
+        viewer = await a_person(uow, "vera", PASSWORD, role=Role.VIEWER)
         token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
     stranger.cookies.set("vitrine", token, domain="localhost.local")
     assert (await announce(stranger, 4, filename="a.jpg")).status_code == 403
