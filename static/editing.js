@@ -53,6 +53,14 @@
     form.requestSubmit();
   });
 
+  // The page of the asset shows itself anew, with what it said; a viewer over the gallery redraws what it holds.
+  const turned = (id) => {
+    const event = new CustomEvent("asset:turned", { cancelable: true, detail: { id } });
+    if (!document.body.dispatchEvent(event)) return;
+    addEventListener("pagehide", () => { sessionStorage.setItem("toasts", document.getElementById("toasts").innerHTML); }, { once: true });
+    location.reload();
+  };
+
   // Whoever types faster than the server answers keeps what was typed, and an Enter in between counts.
   const named = () => document.getElementById("tag-name");
   let typing = false, sent = null, ahead = "", again = false;
@@ -80,15 +88,18 @@
       else field.dispatchEvent(new Event("input", { bubbles: true }));
     }
     ahead = "";
-    const turned = document.querySelector("#asset-marks[data-turned]");
-    if (!turned) return;
-    turned.removeAttribute("data-turned");
-    const event = new CustomEvent("asset:turned", { cancelable: true, detail: { id: Number(turned.dataset.asset) } });
-    // The page of the asset shows itself anew; a viewer over the gallery redraws what it holds.
-    if (document.body.dispatchEvent(event)) location.reload();
+    const marks = document.querySelector("#asset-marks[data-turned]");
+    if (!marks) return;
+    marks.removeAttribute("data-turned");
+    turned(Number(marks.dataset.asset));
   });
   // What an undo gave back is shown where it was.
-  document.body.addEventListener("operation:done", (event) => {
-    if (event.detail?.undoes) document.body.dispatchEvent(new CustomEvent("asset:changed"));
+  document.body.addEventListener("operation:done", ({ detail }) => {
+    if (!detail?.undoes) return;
+    document.body.dispatchEvent(new CustomEvent("asset:changed"));
+    // Only then: nobody loses what is half written there to the undo of something else.
+    if (["title", "note"].includes(detail.undoes)) document.body.dispatchEvent(new CustomEvent("asset:reworded"));
+    const id = Number(document.getElementById("asset-marks")?.dataset.asset);
+    if (detail.undoes === "turn" && detail.ids?.includes(id)) turned(id);
   });
 })();

@@ -95,7 +95,7 @@
     clear: () => { if (!Picks.some()) return false; Picks.clear(); },
     tag: aimed(Picks.tags),
     rate: aimed((key) => Picks.act("rate", { rating: key })),
-    favourite: aimed(() => Picks.act("favourite")),
+    favourite: aimed(() => Picks.act("favourite", { toggle: "1" })),
     archive: aimed(() => Picks.act(Picks.view() === "wall" ? "archive" : "keep")),
     trash: aimed(() => { if (Picks.view() === "trash") Picks.purge(); else Picks.act("trash"); }),
   });

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Invalid
 from appliance.operations import listing, services
 from appliance.operations.kinds import Kind
 from appliance.operations.listing import MovedOn
+from appliance.search.patience import patience
 from appliance.search.selections import Selection
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+async def toggled(sql: Connection[Any], selection: Selection) -> Kind:
+    """Whether a press of one key makes the selection favourites, or (where all are) takes that away."""
+    async with patience(sql):
+        query, values = await listing.ids_of(sql, Kind.FAVOURITE, selection)
+        lacking = await sql.fetchval(
+            f"SELECT EXISTS (SELECT 1 FROM asset a WHERE NOT a.favourite AND a.id IN ({query}))", *values
+        )
+    return Kind.FAVOURITE if lacking else Kind.UNFAVOURITE
 
 
 async def ask(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import settings
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.errors import VitrineError
-from appliance.operations import changes, listing, purging, tags
+from appliance.library import editing
+from appliance.operations import changes, gone, listing, purging, tags
 from appliance.operations.kinds import Kind
 from appliance.operations.purging import Doomed
 from appliance.operations.stored import plain
@@ -80,8 +81,10 @@ async def carry_out(
 
 
 async def _fenced(sql: Connection[Any], operation_id: int, claim: uuid.UUID) -> Working:
+    # Weaker than FOR UPDATE: a deletion that holds assets of this chunk writes down beside this row how
+    # many of them are gone, and must not wait for it.
     row = await sql.fetchrow(
-        f"{_WORKING} AND claim = $2 AND status = 'running' FOR UPDATE", operation_id, claim
+        f"{_WORKING} AND claim = $2 AND status = 'running' FOR NO KEY UPDATE", operation_id, claim
     )
     if row is None:
         raise LostOperation("The action was taken over")
@@ -145,7 +148,14 @@ async def _do(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
         case Kind.UNDO:
             return await _undo(uow, working, ids)
         case kind:
-            return Done({**await changes.change(uow.sql, kind, ids, working.arguments)})
+            before = await changes.change(uow.sql, kind, ids, working.arguments)
+            await _follow(uow, kind, before)
+            return Done({**before})
+
+
+async def _follow(uow: UnitOfWork, kind: Kind, changed: Collection[int]) -> None:
+    if kind is Kind.TURN:
+        await editing.redraw(uow, sorted(changed))
 
 
 async def _purge(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
@@ -153,6 +163,7 @@ async def _purge(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
     # Restored and thrown away again since the action was asked for: that is another decision.
     limit = datetime.fromisoformat(until) if until else working.queued_at
     before, doomed = await purging.delete(uow.sql, settings.current().home, ids, before=limit)
+    await gone.count_in(uow.sql, working.id, list(before))
     return Done({**before}, doomed.notes, doomed)
 
 
@@ -166,6 +177,7 @@ async def _undo(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
             back = await tags.put_back(uow, first.id, ids)
         case kind:
             done = await changes.change_back(uow.sql, kind, first.id, ids, first.arguments)
+            await _follow(uow, kind, done)
             back = dict.fromkeys(done, True)
     return Done(dict.fromkeys(back), Counter({"changed_since": len(ids) - sum(back.values())}))
 

@@ -39,6 +39,17 @@ def _flag(column: str, *, on: bool) -> Change:
     )
 
 
+def _words(column: str) -> Change:
+    given = f"($2::jsonb->>'{column}')"
+    return Change(
+        f"a.{column} IS DISTINCT FROM {given}",
+        f"{column} = {given}",
+        f"jsonb_build_object('{column}', a.{column})",
+        f"a.{column} IS NOT DISTINCT FROM {given}",
+        f"{column} = w.b->>'{column}'",
+    )
+
+
 def _state(state: str, sources: str) -> Change:
     return Change(
         f"a.state IN ({sources})",
@@ -52,6 +63,12 @@ def _state(state: str, sources: str) -> Change:
 _MOVED = (
     "CASE WHEN $2::jsonb ? 'to' THEN ($2::jsonb->>'to')::timestamp"
     " ELSE a.effective_at + make_interval(secs => coalesce($2::jsonb->>'shift', '0')::float8) END"
+)
+
+_BY = "($2::jsonb->>'by')::int"
+_SIDES = (
+    f"width = CASE WHEN {_BY} = 180 THEN a.width ELSE a.height END,"
+    f" height = CASE WHEN {_BY} = 180 THEN a.height ELSE a.width END"
 )
 
 CHANGES: dict[Kind, Change] = {
@@ -92,6 +109,26 @@ CHANGES: dict[Kind, Change] = {
         "a.effective_at = (b->>'set')::timestamp AND a.date_source = 'human'",
         "effective_at = (w.b->>'effective_at')::timestamp, taken_at = (w.b->>'taken_at')::timestamp,"
         " date_source = w.b->>'date_source'",
+    ),
+    # The way back is a date set by hand again: the database keeps the file's own beside it by itself.
+    Kind.OWN_DATE: Change(
+        "a.own_date IS NOT NULL",
+        "effective_at = (a.own_date->>'effective_at')::timestamp,"
+        " taken_at = (a.own_date->>'taken_at')::timestamp, date_source = a.own_date->>'source'",
+        "jsonb_build_object('effective_at', a.effective_at, 'taken_at', a.taken_at,"
+        " 'date_source', a.date_source, 'set', a.own_date)",
+        "a.effective_at = (b->'set'->>'effective_at')::timestamp AND a.date_source = b->'set'->>'source'",
+        "effective_at = (w.b->>'effective_at')::timestamp, taken_at = (w.b->>'taken_at')::timestamp,"
+        " date_source = w.b->>'date_source'",
+    ),
+    Kind.TITLE: _words("title"),
+    Kind.NOTE: _words("note"),
+    Kind.TURN: Change(
+        "true",
+        f"turn = (a.turn + {_BY}) % 360, {_SIDES}",
+        f"jsonb_build_object('turn', a.turn, 'set', (a.turn + {_BY}) % 360)",
+        "a.turn = (b->>'set')::int",
+        f"turn = (w.b->>'turn')::int, {_SIDES}",
     ),
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from appliance.core.errors import NotFound
+from appliance.operations.gone import GONE
 from appliance.operations.kinds import FINAL, Kind
 from appliance.operations.services import KEPT_FOR
 from appliance.operations.stored import plain
@@ -46,6 +47,10 @@ class OperationView(msgspec.Struct, frozen=True):
     """The state of the undo of this one."""
     fresh: bool
     """Young enough to be undone."""
+    gone: int
+    """How many of those that it changed were deleted for good since."""
+    asset_id: int | None
+    """The one that it is about, where it is about one that still exists."""
 
     @property
     def live(self) -> bool:
@@ -58,7 +63,7 @@ class OperationView(msgspec.Struct, frozen=True):
         return (
             not self.live
             and self.kind not in FINAL
-            and self.changed > 0
+            and self.changed > self.gone
             and self.fresh
             and self.taken_back is None
         )
@@ -69,13 +74,17 @@ class OperationView(msgspec.Struct, frozen=True):
         return min(100, self.done * 100 // self.total) if self.total else 0
 
 
-_VIEW = """
-SELECT o.id, o.kind, o.arguments, o.query, u.name AS person, o.status, o.total, o.done, o.changed, o.notes,
-       o.error, o.queued_at, o.finished_at, o.cancel_asked_at IS NOT NULL AS cancel_asked, o.undoes,
+# A note may have ten thousand characters, postponed ids are many more: neither is shown.
+_VIEW = f"""
+SELECT o.id, o.kind, o.arguments - '{{note,later}}'::text[] AS arguments, o.query, u.name AS person,
+       o.status, o.total, o.done, o.changed, o.notes, o.error, o.queued_at, o.finished_at,
+       o.cancel_asked_at IS NOT NULL AS cancel_asked, o.undoes,
        first.kind AS undone,
        (SELECT b.status FROM operation b WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))
            AS taken_back,
-       o.finished_at > now() - $1::interval AS fresh
+       o.finished_at > now() - $1::interval AS fresh, {GONE} AS gone,
+       CASE WHEN o.total = 1 THEN (SELECT a.id FROM operation_item i JOIN asset a ON a.id = i.asset_id
+           WHERE i.operation_id = o.id LIMIT 1) END AS asset_id
 FROM operation o LEFT JOIN "user" u ON u.id = o.user_id LEFT JOIN operation first ON first.id = o.undoes
 """
 
@@ -129,7 +138,7 @@ async def last_undoable(sql: Connection[Any], person: int | None) -> Last | None
     Pressed once too often, the key must not walk back into yesterday.
     """
     row = await sql.fetchrow(
-        "SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND o.changed > 0 AND"
+        f"SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND o.changed > {GONE} AND"
         " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval"
         " AND NOT EXISTS (SELECT 1 FROM operation b"
         "     WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))"

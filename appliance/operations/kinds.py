@@ -8,10 +8,11 @@ from datetime import datetime, time
 from typing import Any
 
 from appliance.core.errors import Invalid
+from appliance.library import editing
 
 
 class Kind(enum.StrEnum):
-    """The things that can be done to many assets at once."""
+    """The things that can be done to assets and stand in the history."""
 
     TAG = "tag"
     UNTAG = "untag"
@@ -25,12 +26,18 @@ class Kind(enum.StrEnum):
     PRIVATE = "private"
     PUBLIC = "public"
     DATE = "date"
+    OWN_DATE = "own_date"
+    TITLE = "title"
+    NOTE = "note"
+    TURN = "turn"
     PURGE = "purge"
     UNDO = "undo"
 
 
 FINAL = frozenset({Kind.PURGE, Kind.UNDO})
 """What cannot be undone: files that are gone, and an undo itself (doing it again is the way)."""
+SINGLE = frozenset({Kind.OWN_DATE, Kind.TITLE, Kind.NOTE, Kind.TURN})
+"""What is done where one picture is open; no selection is asked for it."""
 TAGGING = frozenset({Kind.TAG, Kind.UNTAG})
 LONGEST_SHIFT_S = 200 * 366 * 86_400
 """Two centuries: more is a slip of the hand, and sums stay inside what a timestamp holds."""
@@ -46,11 +53,19 @@ def read(kind: str) -> Kind:
 
 def arguments(kind: Kind, form: Mapping[str, str]) -> dict[str, Any]:
     """What the kind needs besides the selection; tags are resolved by their own domain."""
-    if kind is Kind.RATE:
-        return {"rating": _rating(form.get("rating", ""))}
-    if kind is Kind.DATE:
-        return _date(form)
-    return {}
+    match kind:
+        case Kind.RATE:
+            return {"rating": _rating(form.get("rating", ""))}
+        case Kind.DATE:
+            return _date(form)
+        case Kind.TITLE:
+            return {"title": editing.title_of(form.get("title", ""))}
+        case Kind.NOTE:
+            return {"note": editing.note_of(form.get("note", ""))}
+        case Kind.TURN:
+            return {"by": editing.angle_of(form.get("by", ""))}
+        case _:
+            return {}
 
 
 def _rating(text: str) -> int:

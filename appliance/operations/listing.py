@@ -42,16 +42,18 @@ async def write(
     *,
     query: str = "",
     undoes: int | None = None,
+    notes: Mapping[str, int] | None = None,
 ) -> int:
     """The row of an action that has no ids yet."""
     made: int = await sql.fetchval(
-        "INSERT INTO operation (kind, arguments, query, user_id, undoes) VALUES ($1, $2, $3, $4, $5)"
-        " RETURNING id",
+        "INSERT INTO operation (kind, arguments, query, user_id, undoes, notes)"
+        " VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
         str(kind),
         json.dumps(dict(arguments)),
         query,
         person,
         undoes,
+        json.dumps(dict(notes or {})),
     )
     return made
 

@@ -64,7 +64,7 @@ class Operation(Keyed, RunColumns, Base):
     )
 
     kind: Mapped[str]
-    """What is done: `tag untag rate favourite archive keep trash restore private date purge undo …`."""
+    """What is done: `tag untag rate favourite archive keep trash restore private date title purge undo …`."""
     arguments: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
     query: Mapped[str] = mapped_column(server_default=text("''"))
     """The search that the selection was made in, for the history page."""
@@ -91,6 +91,8 @@ class OperationItem(Base):
         Index(
             "ix_operation_item_waiting", "operation_id", "asset_id", postgresql_where=text("changed IS NULL")
         ),
+        # Which actions changed an asset, for its deletion.
+        Index("ix_operation_item_changed", "asset_id", postgresql_where=text("changed")),
     )
 
     operation_id: Mapped[int] = mapped_column(
@@ -99,3 +101,15 @@ class OperationItem(Base):
     asset_id: Mapped[int] = mapped_column(primary_key=True)
     changed: Mapped[bool | None]
     before: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+
+class OperationGone(Base):
+    """How many assets of an action one deletion took for good: a sum of few rows, whatever its size."""
+
+    __tablename__ = "operation_gone"
+
+    operation_id: Mapped[int] = mapped_column(
+        ForeignKey("operation.id", ondelete="CASCADE"), primary_key=True
+    )
+    purge_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    assets: Mapped[int]

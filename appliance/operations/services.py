@@ -14,6 +14,7 @@ from appliance.core.errors import Conflict, NotFound
 from appliance.operations import carrying, kinds, listing
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
+from appliance.operations.gone import GONE
 from appliance.operations.kinds import FINAL, TAGGING, Kind
 from appliance.operations.listing import CHANGED, materialise, postpone, write
 from appliance.operations.naming import named_tags
@@ -79,26 +80,33 @@ async def act(
 async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) -> Asked:
     """Take an action back: an action of its own, at most once for each."""
     first = await uow.sql.fetchrow(
-        "SELECT kind, status, query, changed, finished_at < now() - $2::interval AS late"
-        " FROM operation WHERE id = $1",
+        f"SELECT kind, status, query, changed, {GONE} AS gone, finished_at < now() - $2::interval AS late"
+        " FROM operation o WHERE id = $1",
         operation_id,
         KEPT_FOR,
     )
     if first is None:
         raise NotFound("This action is not in the history any more", "Actions are kept for 30 days.")
     _undoable(first)
+    made = await _write_undo(uow.sql, operation_id, first, person)
+    if first["changed"] > listing.AT_ONCE:
+        await postpone(uow.sql, made, operation_id)
+        return await settle(uow, made, first["changed"] - first["gone"])
+    return await settle(uow, made, await materialise(uow.sql, made, CHANGED, [operation_id]))
+
+
+async def _write_undo(
+    sql: Connection[Any], operation_id: int, first: Mapping[str, Any], person: int | None
+) -> int:
+    notes = {"gone": first["gone"]} if first["gone"] else {}
     arguments = {"of": first["kind"]}
     try:
-        async with uow.sql.transaction():
-            made = await write(
-                uow.sql, Kind.UNDO, arguments, person, query=first["query"], undoes=operation_id
+        async with sql.transaction():
+            return await write(
+                sql, Kind.UNDO, arguments, person, query=first["query"], undoes=operation_id, notes=notes
             )
     except asyncpg.UniqueViolationError:
         raise Conflict("This was undone already") from None
-    if first["changed"] > listing.AT_ONCE:
-        await postpone(uow.sql, made, operation_id)
-        return await settle(uow, made, first["changed"])
-    return await settle(uow, made, await materialise(uow.sql, made, CHANGED, [operation_id]))
 
 
 def _undoable(first: Mapping[str, Any]) -> None:
@@ -106,6 +114,8 @@ def _undoable(first: Mapping[str, Any]) -> None:
         raise Conflict("This is still being done", "Stop it first; what was done by then can be undone.")
     if Kind(first["kind"]) in FINAL or not first["changed"]:
         raise Conflict("There is nothing in this that could be undone")
+    if first["gone"] >= first["changed"]:
+        raise Conflict("There is nothing left to undo", "All of it was deleted for good since.")
     if first["late"]:
         raise Conflict("This was too long ago", "Actions can be undone for 30 days.")
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from litestar import Controller, Request, Response, get, post
 
 from appliance.core import db
 from appliance.core.db import UnitOfWork
-from appliance.core.errors import Invalid
-from appliance.library import editing, queries
+from appliance.core.errors import Conflict, Invalid
+from appliance.library import queries
 from appliance.library.queries import AssetView
-from appliance.operations import history, services
-from appliance.operations.history import OperationView
+from appliance.operations import services
 from appliance.operations.kinds import Kind
 from appliance.tagging import services as tagging
 from appliance.tagging.services import TagView
-from appliance.web import pages
 from appliance.web.entry import form
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
 from appliance.web.marks import Marks, wish_of
 from appliance.web.operations import person_of
 from appliance.web.tagchoice import Adding, choose
+from appliance.web.told import did, told
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -57,26 +55,7 @@ class Turning(msgspec.Struct):
     by: str = ""
 
 
-class Said(NamedTuple):
-    """Words about one asset, in place of those about many."""
-
-    text: str
-
-    def now(self, _operation: OperationView) -> str:
-        """What was done."""
-        return self.text
-
-    def besides(self, _operation: OperationView) -> list[str]:
-        """One asset meets nothing on the way."""
-        return []
-
-
-async def told(uow: UnitOfWork, operation_id: int, text: str) -> str:
-    """A line at the lower edge about an action, with its undo; put beside the fragment that changed."""
-    view = await history.view(uow.sql, operation_id)
-    news = {"id": view.id, "kind": view.kind, "undoes": view.undone, "ids": [], "all": False, "moves": False}
-    line = pages.render("operations/_toast.html", operation=view, news=json.dumps(news), said=Said(text))
-    return f'<hx-partial hx-target="#toasts" hx-swap="beforeend">{line}</hx-partial>'
+TURNED = {"90": "Turned right", "180": "Turned upside down", "270": "Turned left"}
 
 
 async def answer(
@@ -194,9 +173,13 @@ class EditingController(Controller):
         """Turn the picture; its file stays as it is."""
         sent: Turning = await form(request, Turning)
         async with db.unit_of_work() as uow:
-            await editing.turn(uow, asset_id, int(sent.by) if sent.by in {"90", "180", "270"} else 0)
+            await queries.asset(uow.sql, asset_id)
+            wish = await services.wish(uow, Kind.TURN, {"by": sent.by})
+            beside = await did(
+                uow, asset_id, Kind.TURN, wish, person=person_of(request), text=TURNED[sent.by]
+            )
             asset = await queries.asset(uow.sql, asset_id)
-        return await answer(request, asset, "_edit_marks", turned=True)
+        return await answer(request, asset, "_edit_marks", beside=beside, turned=True)
 
     @get("/date")
     async def date(self, request: AnyRequest, asset_id: int) -> Response[Any]:
@@ -217,10 +200,10 @@ class EditingController(Controller):
                 return await answer(
                     request, asset, "_edit_date", status=422, open=True, refused=refused, sent=sent
                 )
-            asked = await services.act(
-                uow, Kind.DATE, [asset_id], {"to": to.isoformat()}, person=person_of(request)
+            wish = {"to": to.isoformat()}
+            beside = await did(
+                uow, asset_id, Kind.DATE, wish, person=person_of(request), text="Set the date by hand"
             )
-            beside = await told(uow, asked.id, "Set the date by hand") if asked.changed else ""
             asset = await queries.asset(uow.sql, asset_id)
         return await answer(request, asset, "_edit_date", beside=beside)
 
@@ -228,9 +211,14 @@ class EditingController(Controller):
     async def own_date(self, request: AnyRequest, asset_id: int) -> Response[Any]:
         """Use the file's own date again."""
         async with db.unit_of_work() as uow:
-            await editing.use_own_date(uow, asset_id)
+            await queries.asset(uow.sql, asset_id)
+            beside = await did(
+                uow, asset_id, Kind.OWN_DATE, {}, person=person_of(request), text="Using the file's own date"
+            )
+            if not beside:
+                raise Conflict("This picture has the date of its file already")
             asset = await queries.asset(uow.sql, asset_id)
-        return await answer(request, asset, "_edit_date")
+        return await answer(request, asset, "_edit_date", beside=beside)
 
     @get("/words")
     async def words(self, request: AnyRequest, asset_id: int) -> Response[Any]:
@@ -247,13 +235,13 @@ class EditingController(Controller):
             before = await queries.asset(uow.sql, asset_id)
         try:
             async with db.unit_of_work() as uow:
-                await _write(uow, before, sent, await _was(request))
+                beside = await _write(uow, before, sent, await _was(request), person=person_of(request))
                 asset = await queries.asset(uow.sql, asset_id)
         except Invalid as refused:
             return await answer(
                 request, before, "_edit_words", status=422, open=True, refused=refused, sent=sent
             )
-        return await answer(request, asset, "_edit_words")
+        return await answer(request, asset, "_edit_words", beside=beside)
 
 
 async def _tag(uow: UnitOfWork, kind: Kind, asset_id: int, tag: TagView, person: int | None) -> int:
@@ -273,13 +261,25 @@ async def _was(request: AnyRequest) -> Was:
     return was
 
 
-async def _write(uow: UnitOfWork, asset: AssetView, sent: Words, was: Was) -> None:
-    # Browsers send line breaks of a text field as CR LF.
+async def _write(uow: UnitOfWork, asset: AssetView, sent: Words, was: Was, *, person: int | None) -> str:
+    """Write what differs from what the form showed; the lines about it.
+
+    Title and note are an action each: of two people at once, each keeps the field that the other left alone.
+    """
+    lines = ""
     if sent.title != (was.was_title if was.was_title is not None else asset.title or ""):
-        await editing.set_title(uow, asset.id, sent.title)
+        lines += await _word(uow, asset.id, Kind.TITLE, sent.title, person=person)
     note = was.was_note if was.was_note is not None else asset.note or ""
+    # Browsers send line breaks of a text field as CR LF.
     if sent.note.replace("\r\n", "\n") != note.replace("\r\n", "\n"):
-        await editing.set_note(uow, asset.id, sent.note)
+        lines += await _word(uow, asset.id, Kind.NOTE, sent.note, person=person)
+    return lines
+
+
+async def _word(uow: UnitOfWork, asset_id: int, kind: Kind, text: str, *, person: int | None) -> str:
+    wish = await services.wish(uow, kind, {kind: text})
+    said = f"Set the {kind}" if wish[kind] else f"Took the {kind} away"
+    return await did(uow, asset_id, kind, wish, person=person, text=said)
 
 
 HANDLERS = (EditingController,)

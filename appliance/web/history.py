@@ -22,7 +22,9 @@ GROUPS: dict[str, tuple[str, tuple[Kind, ...]]] = {
     "tags": ("Tags", (Kind.TAG, Kind.UNTAG)),
     "ratings": ("Ratings", (Kind.RATE, Kind.FAVOURITE, Kind.UNFAVOURITE)),
     "places": ("Archive and trash", (Kind.ARCHIVE, Kind.KEEP, Kind.TRASH, Kind.RESTORE, Kind.PURGE)),
-    "dates": ("Dates", (Kind.DATE,)),
+    "words": ("Titles and notes", (Kind.TITLE, Kind.NOTE)),
+    "dates": ("Dates", (Kind.DATE, Kind.OWN_DATE)),
+    "turned": ("Turned", (Kind.TURN,)),
     "private": ("Private", (Kind.PRIVATE, Kind.PUBLIC)),
     "undone": ("Undone", (Kind.UNDO,)),
 }

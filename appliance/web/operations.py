@@ -13,7 +13,7 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import Invalid
 from appliance.operations import asking, history, services
 from appliance.operations.history import OperationView
-from appliance.operations.kinds import Kind, read
+from appliance.operations.kinds import SINGLE, Kind, read
 from appliance.search import selections
 from appliance.search.selections import Selection
 from appliance.search.services import Scope
@@ -162,10 +162,14 @@ class OperationsController(Controller):
         kind = read(form.get("kind", ""))
         if kind is Kind.UNDO:
             raise Invalid("An undo names the action that it takes back")
+        if kind in SINGLE:
+            raise Invalid("This is done to one picture, where it is open")
         expect = _number(form.get("expect", ""))
         if kind is Kind.PURGE:
             _typed(expect, form.get("typed", ""))
         async with db.unit_of_work() as uow:
+            if kind is Kind.FAVOURITE and form.get("toggle"):
+                kind = await asking.toggled(uow.sql, selection)
             arguments = await services.wish(uow, kind, form)
             asked = await asking.ask(
                 uow, kind, selection, arguments, person=person_of(request), expect=expect

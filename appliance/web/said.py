@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from appliance.operations.history import OperationView
@@ -22,6 +23,10 @@ DONE = {
     Kind.PRIVATE: "Made {n} private",
     Kind.PUBLIC: "Made {n} visible",
     Kind.DATE: "Changed the date of {n}",
+    Kind.OWN_DATE: "Gave {pictures} the date of the file",
+    Kind.TITLE: "Set the title of {pictures}",
+    Kind.NOTE: "Set the note of {pictures}",
+    Kind.TURN: "Turned {pictures}",
     Kind.PURGE: "Deleted {n} for good",
     Kind.UNDO: "Undone for {n}",
 }
@@ -38,6 +43,10 @@ DOING = {
     Kind.PRIVATE: "Making {n} private",
     Kind.PUBLIC: "Making {n} visible",
     Kind.DATE: "Changing the date of {n}",
+    Kind.OWN_DATE: "Giving {pictures} the date of the file",
+    Kind.TITLE: "Setting the title of {pictures}",
+    Kind.NOTE: "Setting the note of {pictures}",
+    Kind.TURN: "Turning {pictures}",
     Kind.PURGE: "Deleting {n} for good",
     Kind.UNDO: "Undoing for {n}",
 }
@@ -54,12 +63,17 @@ NAMES = {
     Kind.PRIVATE: "Make private",
     Kind.PUBLIC: "Make visible",
     Kind.DATE: "Change date",
+    Kind.OWN_DATE: "Use the file's own date",
+    Kind.TITLE: "Set the title",
+    Kind.NOTE: "Set the note",
+    Kind.TURN: "Turn",
     Kind.PURGE: "Delete for good",
     Kind.UNDO: "Undo",
 }
 NOTES = {
     "changed_since": "{n} changed since and stay as they are",
     "not_in_trash": "{n} not in the trash any more",
+    "gone": "{n} deleted for good since",
     "already_gone": "{n} files were gone already",
 }
 HEALTH = {
@@ -74,17 +88,22 @@ HEALTH = {
 def now(operation: OperationView) -> str:
     """What is being done, or was."""
     if operation.live:
-        return DOING[operation.kind].format(n=words.number(operation.total))
+        return _filled(DOING[operation.kind], operation.total)
     if operation.status == "error":
         return f"{NAMES[operation.kind]}: failed after {words.number(operation.changed)}"
     if not operation.changed:
         return "Nothing changed" if operation.total > 1 else "Nothing to change: it is so already"
-    return DONE[operation.kind].format(n=words.number(operation.changed))
+    return _filled(DONE[operation.kind], operation.changed)
+
+
+def _filled(text: str, number: int) -> str:
+    return text.format(n=words.number(number), pictures=words.count(number, "picture"))
 
 
 def besides(operation: OperationView) -> list[str]:
     """What else is worth a word: those that were so already, gone, or changed since."""
-    found = [NOTES[k].format(n=words.number(v)) for k, v in operation.notes.items() if k in NOTES and v]
+    met = operation.notes | ({"gone": operation.gone} if operation.gone else {})
+    found = [NOTES[k].format(n=words.number(v)) for k, v in met.items() if k in NOTES and v]
     same = operation.done - operation.changed - _explained(operation.notes)
     if operation.changed and same > 0 and operation.kind is not Kind.UNDO:
         found.append(f"{words.number(same)} {'was' if same == 1 else 'were'} so already")
@@ -109,14 +128,12 @@ def _about(operation: OperationView) -> str:
         return NAMES[operation.undone].lower()
     if named := given.get("names", given.get("file")):
         return f"with {named}" if isinstance(named, str) else ", ".join(named)
-    if "rating" in given:
-        return words.count(given["rating"], "star") if given["rating"] else "none"
-    if "to" in given:
-        return f"to {given['to'].replace('T', ', ')[:17]}"
-    if "shift" in given:
-        sign = "−" if given["shift"] < 0 else "+"  # noqa: RUF001 - the real minus sign
-        return f"{sign}{_span(abs(given['shift']))}"
-    return "after 30 days in the trash" if "before" in given else ""
+    return next((say(given[key]) for key, say in ABOUT.items() if key in given), "")
+
+
+def _moved(seconds: int) -> str:
+    sign = "−" if seconds < 0 else "+"  # noqa: RUF001 - the real minus sign
+    return f"{sign}{_span(abs(seconds))}"
 
 
 def _span(seconds: int) -> str:
@@ -129,3 +146,14 @@ def _span(seconds: int) -> str:
         f"{minutes} min" if minutes else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+ANGLES = {90: "right", 180: "upside down", 270: "left"}
+ABOUT: dict[str, Callable[[Any], str]] = {
+    "rating": lambda stars: words.count(stars, "star") if stars else "none",
+    "title": lambda title: f"“{title}”" if title else "none",
+    "by": ANGLES.__getitem__,
+    "to": lambda to: f"to {to.replace('T', ', ')[:17]}",
+    "shift": _moved,
+    "before": lambda _: "after 30 days in the trash",
+}

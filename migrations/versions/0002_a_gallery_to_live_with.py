@@ -183,6 +183,26 @@ def _tables() -> None:
         unique=False,
         postgresql_where=sa.text("changed IS NULL"),
     )
+    op.create_index(
+        "ix_operation_item_changed",
+        "operation_item",
+        ["asset_id"],
+        unique=False,
+        postgresql_where=sa.text("changed"),
+    )
+    op.create_table(
+        "operation_gone",
+        sa.Column("operation_id", sa.BigInteger(), nullable=False),
+        sa.Column("purge_id", sa.BigInteger(), nullable=False),
+        sa.Column("assets", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["operation_id"],
+            ["operation.id"],
+            name=op.f("fk_operation_gone_operation_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("operation_id", "purge_id", name=op.f("pk_operation_gone")),
+    )
     op.create_table(
         "tag_alias",
         sa.Column("name", sa.Text(), nullable=False),

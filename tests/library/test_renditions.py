@@ -13,8 +13,9 @@ from appliance.core.facts import Fact
 from appliance.ingest.models import Mode
 from appliance.ingest.services import imports_idle
 from appliance.library import files, renditions
-from appliance.library.editing import turn
 from appliance.library.services import want_preview
+from appliance.operations import services as operations
+from appliance.operations.kinds import Kind
 from appliance.web.sending import open_recorded
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
@@ -32,7 +33,9 @@ async def three_assets(ingest: Ingest, folder: Path) -> list[int]:
     for number in range(3):
         put(folder, f"{number}.jpg", jpeg(number, size=(1800, 1200)))
     await ingest.scan(folder)
-    return [int(str(r["id"])) for r in await ingest.rows("SELECT id FROM asset ORDER BY id")]
+    # By name: which of them is imported first is nobody's promise.
+    rows = await ingest.rows("SELECT asset_id FROM provenance ORDER BY path")
+    return [int(str(r["asset_id"])) for r in rows]
 
 
 async def test_previews_wait_while_a_file_waits_for_its_import(ingest: Ingest, folder: Path) -> None:
@@ -74,14 +77,14 @@ async def test_rendered_preview_is_a_file_of_the_recorded_size(ingest: Ingest, f
 
 
 async def test_preview_of_a_changed_original_fails_with_its_reason(ingest: Ingest, folder: Path) -> None:
-    await three_assets(ingest, folder)
+    (first, *_) = await three_assets(ingest, folder)
     put(folder, "0.jpg", jpeg(77))
-    taken = await take(ingest, 1)
+    (taken,) = [t for t in await take(ingest) if t.row.asset_id == first]
 
     async with ingest.pool.child() as child:
-        assert await renditions.render(ingest.settings, ingest.db, taken[0], child) == "failed"
+        assert await renditions.render(ingest.settings, ingest.db, taken, child) == "failed"
 
-    (row,) = await ingest.rows("SELECT status, reason FROM rendition WHERE id = $1", taken[0].id)
+    (row,) = await ingest.rows("SELECT status, reason FROM rendition WHERE id = $1", taken.id)
     assert row == {"status": "failed", "reason": "changed"}
 
 
@@ -120,10 +123,11 @@ async def test_late_finish_of_a_settled_rendition_changes_nothing(ingest: Ingest
 
 
 async def test_a_late_drawing_of_a_turned_picture_is_drawn_over(ingest: Ingest, folder: Path) -> None:
-    (first, *_) = await three_assets(ingest, folder)
-    late = (await take(ingest, 1))[0]
+    await three_assets(ingest, folder)
+    (late,) = await take(ingest, 1)
     async with ingest.db.unit_of_work() as uow:
-        assert await turn(uow, first, 90) == 90
+        done = await operations.act(uow, Kind.TURN, [late.row.asset_id], {"by": 90}, person=None)
+        assert done.changed == 1
     taken = [t for t in await take(ingest) if t.id == late.id]
     assert [t.row.turn for t in taken] == [90]
     async with ingest.pool.child() as child:

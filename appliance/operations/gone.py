@@ -1,0 +1,33 @@
+"""How many assets of each action were deleted for good since: nothing gives those back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+GONE = "(SELECT coalesce(sum(g.assets), 0)::int FROM operation_gone g WHERE g.operation_id = o.id)"
+"""Of the action `o`; a few rows, however many assets it changed."""
+
+
+async def count_in(sql: Connection[Any], purge_id: int, ids: Sequence[int]) -> None:
+    """Write down for each action in the history how many of its assets this deletion took.
+
+    A row of this deletion's own beside the action: two of them never wait for each other, nor for an
+    action that is running. An action whose time in the history ends at this moment is left out.
+    """
+    await sql.execute(
+        "WITH touched AS (SELECT i.operation_id AS id, count(*) AS assets FROM operation_item i"
+        "  WHERE i.asset_id = ANY($2::bigint[]) AND i.changed GROUP BY i.operation_id),"
+        " kept AS (SELECT o.id FROM operation o JOIN touched t ON t.id = o.id"
+        "  WHERE o.kind NOT IN ('purge', 'undo') ORDER BY o.id FOR KEY SHARE OF o)"
+        " INSERT INTO operation_gone AS g (operation_id, purge_id, assets)"
+        " SELECT t.id, $1, t.assets FROM touched t JOIN kept USING (id)"
+        " ON CONFLICT (operation_id, purge_id) DO UPDATE SET assets = g.assets + excluded.assets",
+        purge_id,
+        ids,
+    )
