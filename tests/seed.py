@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -48,7 +49,8 @@ def _webp(image: Image.Image, width: int, height: int) -> tuple[bytes, int, int]
     return out.getvalue(), width, height
 
 
-def looks() -> list[Look]:
+@functools.cache
+def looks() -> Sequence[Look]:
     """A handful of pictures of different shapes."""
     return [look(picture(n, size=size)) for n, size in enumerate(SIZES)]
 

@@ -13,6 +13,7 @@ from appliance.accounts.people import Doer
 from appliance.accounts.services import Caller
 from appliance.core.db import Database
 from appliance.core.errors import NotFound
+from tests.people import a_person
 
 
 HERE = Caller("192.168.1.5", "tests")
@@ -28,7 +29,7 @@ def forgetful() -> None:
 @pytest.fixture
 async def anna(db: Database) -> Doer:
     async with db.unit_of_work() as uow:
-        return Doer(await services.add_person(uow, "Anna", PASSWORD, role=Role.ADMIN), HERE)
+        return Doer(await a_person(uow, "Anna", PASSWORD, role=Role.ADMIN), HERE)
 
 
 async def signed_in(db: Database, token: str) -> sessions.Person | None:

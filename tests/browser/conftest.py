@@ -19,6 +19,7 @@ from appliance.accounts import services, sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
+from tests.people import a_person
 from tests.serving import Stage
 
 
@@ -136,11 +137,11 @@ async def by_link(made: Visit, db: Database) -> None:
     await made.page.wait_for_url(f"{made.site.url}/")
 
 
-async def set_up(made: Visit, db: Database) -> None:
-    """An account, and a window in which its person is signed in."""
+async def set_up(made: Visit, db: Database, path: str = "/") -> None:
+    """An account, and a window in which its person is signed in and sees this page first."""
     async with db.unit_of_work() as uow:
-        person = await services.add_person(uow, NAME, PASSWORD, role=Role.ADMIN)
+        person = await a_person(uow, NAME, PASSWORD, role=Role.ADMIN)
         token = await sessions.start(uow.sql, person, address="127.0.0.1", agent="tests")
     cookie = {"name": "vitrine", "value": token, "httpOnly": True, "sameSite": "Lax"}
     await made.context.add_cookies([{**cookie, "url": made.site.url}])  # type: ignore[typeddict-item]
-    await made.page.goto(f"{made.site.url}/")
+    await made.page.goto(made.site.url + path)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
-from appliance.accounts import services
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from tests.browser.conftest import PASSWORD, Site, set_up, visit
+from tests.people import a_person
 from tests.seed import seed
 
 
@@ -83,7 +83,7 @@ async def test_no_page_has_a_barrier(
     made = await visit(browser, site, viewport={"width": width, "height": height}, color_scheme=theme)
     await set_up(made, db)
     async with db.unit_of_work() as uow:
-        await services.add_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+        await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
     found: dict[str, list[str]] = {}
     for path in PAGES:
         await made.page.goto(site.url + path)

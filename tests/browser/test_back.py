@@ -90,8 +90,7 @@ async def test_a_search_and_its_place_survive_reload_and_back(
     async with db.unit_of_work() as uow:
         await tagging.assign(uow, ids[::2], [await tagging.make(uow, "red fox", "general")])
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/?q=red_fox")
+    await set_up(made, db, "/?q=red_fox")
     await made.page.mouse.move(700, 500)
     for _ in range(12):
         await made.page.mouse.wheel(0, 600)

@@ -30,8 +30,7 @@ async def opened(browser: Browser, site: Site, db: Database) -> tuple[Visit, int
     for name in ("snow", "snowfield", "mountain"):
         await tag(db, name)
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/asset/{ids[1]}")
+    await set_up(made, db, f"/asset/{ids[1]}")
     return made, ids[1]
 
 

@@ -23,8 +23,7 @@ async def test_pausing_and_retrying_act_in_place(
     await a_batch(db, root)
     await failures(db, root, 38)
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/import")
+    await set_up(made, db, "/import")
 
     await made.page.click("#import-active form[action='/import/pause'] button")
     await made.until("document.querySelector('#import-active .badge')?.textContent === 'Paused'")
@@ -42,8 +41,7 @@ async def test_pausing_and_retrying_act_in_place(
 async def test_one_ignored_file_leaves_the_list(browser: Browser, site: Site, db: Database) -> None:
     entries = await failures(db, await a_root(db), 3)
     made = await visit(browser, site, viewport={"width": 390, "height": 844})
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/import/failures?reason=truncated")
+    await set_up(made, db, "/import/failures?reason=truncated")
     await made.page.click(f"#file-{entries[1]} .btn:text('Ignore')")
     await made.until("document.querySelectorAll('.files li').length === 2")
     assert await made.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -55,8 +53,7 @@ async def test_folder_is_checked_while_typed_picked_and_added(
 ) -> None:
     put(tmp_path / "library" / "trips", "a.jpg", jpeg(1))
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/import/folders/add")
+    await set_up(made, db, "/import/folders/add")
     await made.page.fill("#path", str(tmp_path / "nowhere"))
     await made.until("document.querySelector('#check')?.textContent.includes('There is no folder')")
 

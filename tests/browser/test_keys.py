@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from appliance.accounts import services
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from tests.browser.conftest import PASSWORD, Site, Visit, set_up, visit
+from tests.people import a_person
 from tests.seed import seed
 
 
 async def opened(browser: Browser, site: Site, db: Database, path: str = "/settings") -> Visit:
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(site.url + path)
+    await set_up(made, db, path)
     return made
 
 
@@ -79,7 +78,7 @@ async def test_a_viewer_has_no_keys_to_places_that_are_closed(
     made = await visit(browser, site)
     await set_up(made, db)
     async with db.unit_of_work() as uow:
-        await services.add_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+        await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
     await made.context.clear_cookies()
     await made.page.goto(f"{site.url}/login")
     await made.page.fill("#name", "bo")

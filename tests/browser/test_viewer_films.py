@@ -31,8 +31,7 @@ async def test_the_page_says_how_far_a_film_is_and_leaving_it_ends_the_wish(
 ) -> None:
     number = await film(ingest, folder, "a.avi", make.film("avi", codec="mpeg4", size=(320, 180)))
     made = await visit(browser, site)
-    await set_up(made, ingest.db)
-    await made.page.goto(f"{site.url}/asset/{number}")
+    await set_up(made, ingest.db, f"/asset/{number}")
     await made.until(f"({SAYS}).includes('in a moment')")
     await ingest.rows(MAKING)
     await made.until(f"({SAYS}).startsWith('Preparing this video, 37 %')")
@@ -81,8 +80,7 @@ async def test_a_film_that_failed_says_why_and_can_be_tried_again(
 ) -> None:
     number = await film(ingest, folder, "a.avi", make.film("avi", codec="mpeg4", size=(320, 180)))
     made = await visit(browser, site)
-    await set_up(made, ingest.db)
-    await made.page.goto(f"{site.url}/asset/{number}")
+    await set_up(made, ingest.db, f"/asset/{number}")
     await made.until(f"({SAYS}).includes('in a moment')")
     await ingest.rows(
         "UPDATE conversion SET status = 'failed', reason = 'corrupt', detail = 'no frame' RETURNING id"

@@ -95,8 +95,7 @@ async def test_scrolling_up_from_the_middle_never_moves_what_is_seen(
 ) -> None:
     await seed(db, site.settings.home, 900, stored=900)
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/?at=2026-08#m2026-08")
+    await set_up(made, db, "/?at=2026-08#m2026-08")
     await made.page.wait_for_timeout(400)
     await made.page.mouse.move(700, 500)
     worst = 0.0
@@ -139,8 +138,7 @@ async def test_the_activity_page_is_live_and_keeps_what_is_open(
             " VALUES ('ingest.scan', 'scan', 'run', 'error', now(), now(), 'It broke', 'Traceback of it')"
         )
     made = await visit(browser, site)
-    await set_up(made, db)
-    await made.page.goto(f"{site.url}/admin/activity")
+    await set_up(made, db, "/admin/activity")
     await made.page.click("summary:has-text('Trace')")
     async with db.unit_of_work() as uow:
         await uow.sql.execute(

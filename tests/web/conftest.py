@@ -17,6 +17,7 @@ from appliance.core.settings import Settings
 from appliance.web.app import bare_app
 from appliance.web.remembering import remembered
 from queues.declare import load
+from tests.people import a_person
 
 
 NAME, PASSWORD = "anna", "four words make one"
@@ -42,7 +43,7 @@ async def stranger(db: Database, settings: Settings) -> AsyncIterator[httpx.Asyn
 @pytest.fixture
 async def account(db: Database) -> int:
     async with db.unit_of_work() as uow:
-        return await services.add_person(uow, NAME, PASSWORD, role=Role.ADMIN)
+        return await a_person(uow, NAME, PASSWORD, role=Role.ADMIN)
 
 
 @pytest.fixture

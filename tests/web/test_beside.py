@@ -5,11 +5,12 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from appliance.accounts import services, sessions
+from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.web.remembering import remembered
+from tests.people import a_person
 from tests.seed import seed
 from tests.web.conftest import PARTIAL
 
@@ -18,7 +19,7 @@ from tests.web.conftest import PARTIAL
 async def onlooker(stranger: httpx.AsyncClient, account: int, db: Database) -> httpx.AsyncClient:
     """A browser in which somebody is signed in who may only look."""
     async with db.unit_of_work() as uow:
-        number = await services.add_person(uow, "ben", "four words make two", role=Role.VIEWER)
+        number = await a_person(uow, "ben", "four words make two", role=Role.VIEWER)
         token = await sessions.start(uow.sql, number, address="127.0.0.1", agent="tests")
     stranger.cookies.set("vitrine", token, domain="localhost.local")
     return stranger

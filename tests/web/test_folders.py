@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import httpx
 import pytest
 
-from appliance.accounts import services, sessions
+from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.library import folders
 from appliance.web.folders import packed, unpacked
+from tests.people import a_person
 from tests.seed import seed
 from tests.web.conftest import statements
 
@@ -112,7 +113,7 @@ async def test_a_viewer_sees_no_folder_that_holds_only_hidden_pictures(
     async with db.unit_of_work() as uow:
         await uow.sql.execute("UPDATE asset SET private = true WHERE id = $1", made[1])
         await uow.sql.execute("UPDATE asset SET state = 'trashed' WHERE id = $1", made[2])
-        viewer = await services.add_person(uow, "bo", "four words make two", role=Role.VIEWER)
+        viewer = await a_person(uow, "bo", "four words make two", role=Role.VIEWER)
         token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
     url = f"/folders?root={await root_of(db)}"
     assert shown((await client.get(url)).text) == ["gone", "open", "secret"]

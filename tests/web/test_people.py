@@ -6,15 +6,16 @@ import re
 
 import httpx
 
-from appliance.accounts import services, sessions
+from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
+from tests.people import a_person
 from tests.web.conftest import NAME, PASSWORD
 
 
 async def bo(db: Database, role: Role = Role.VIEWER) -> int:
     async with db.unit_of_work() as uow:
-        return await services.add_person(uow, "Bo", PASSWORD, role=role)
+        return await a_person(uow, "Bo", PASSWORD, role=role)
 
 
 async def row(db: Database, user_id: int) -> dict[str, object] | None:

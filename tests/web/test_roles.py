@@ -10,11 +10,12 @@ import httpx
 import pytest
 from litestar.routes import HTTPRoute
 
-from appliance.accounts import services, sessions
+from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
 from appliance.web.app import bare_app
+from tests.people import a_person
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, PASSWORD
 
@@ -74,7 +75,7 @@ def filled(path: str, asset_id: int) -> str:
 async def viewer(stranger: httpx.AsyncClient, db: Database, account: int) -> httpx.AsyncClient:
     """A browser in which a viewer is signed in."""
     async with db.unit_of_work() as uow:
-        bo = await services.add_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+        bo = await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
         token = await sessions.start(uow.sql, bo, address="127.0.0.1", agent="tests")
     stranger.cookies.set("vitrine", token, domain="localhost.local")
     return stranger

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from appliance.accounts import services as accounts
 from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
@@ -20,6 +19,7 @@ from appliance.search import grammar
 from appliance.tagging import services as tagging
 from appliance.web.language import ADMIN, LANGUAGE
 from appliance.web.remembering import remembered
+from tests.people import a_person
 from tests.seed import seed
 from tests.web.conftest import PARTIAL, statements
 
@@ -235,7 +235,7 @@ async def test_a_viewer_finds_only_what_is_shown(
     async with db.unit_of_work() as uow:
         await uow.sql.execute("UPDATE asset SET private = true WHERE id = ANY($1::bigint[])", made[:3])
         await uow.sql.execute("UPDATE asset SET state = 'trashed' WHERE id = ANY($1::bigint[])", made[3:5])
-        viewer = await accounts.add_person(uow, "bo", "four words make two", role=Role.VIEWER)
+        viewer = await a_person(uow, "bo", "four words make two", role=Role.VIEWER)
         token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
     assert ids((await client.get("/?q=is:trashed")).text) == made[3:5]
     assert ids((await client.get("/?q=is:private")).text) == made[:3]

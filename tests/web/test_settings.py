@@ -11,6 +11,7 @@ from appliance.accounts import services, sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.web.account import device
+from tests.people import a_person
 from tests.web.conftest import PASSWORD
 
 
@@ -28,7 +29,7 @@ ADMINS = ["/settings/people", "/settings/log", "/settings/app"]
 
 async def signed_in(db: Database, client: httpx.AsyncClient, name: str, role: Role) -> int:
     async with db.unit_of_work() as uow:
-        user_id = await services.add_person(uow, name, PASSWORD, role=role)
+        user_id = await a_person(uow, name, PASSWORD, role=role)
         token = await sessions.start(uow.sql, user_id, address="192.168.1.7", agent="Firefox/128 Windows")
     client.cookies.set("vitrine", token, domain="localhost.local")
     return user_id
@@ -112,7 +113,7 @@ async def test_all_other_sessions_end_at_once_and_this_one_stays(
 
 async def test_a_session_of_somebody_else_is_not_ended(client: httpx.AsyncClient, db: Database) -> None:
     async with db.unit_of_work() as uow:
-        bo = await services.add_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+        bo = await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
         token = await sessions.start(uow.sql, bo, address="a", agent="b")
         theirs = (await sessions.of_person(uow.sql, bo))[0].id
     await client.post(f"/settings/sessions/{theirs}/end")

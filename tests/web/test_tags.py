@@ -7,12 +7,12 @@ import re
 import httpx
 import pytest
 
-from appliance.accounts import services as accounts
 from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.tagging import merging
 from appliance.tagging import services as tagging
+from tests.people import a_person
 from tests.tagging.conftest import carried, many, tag
 from tests.web.conftest import PARTIAL
 
@@ -168,7 +168,7 @@ async def test_a_new_tag_is_made_on_its_own_page(client: httpx.AsyncClient, db: 
 async def test_viewers_read_tags_and_change_none(client: httpx.AsyncClient, db: Database) -> None:
     cat = await tag(db, "cat")
     async with db.unit_of_work() as uow:
-        viewer = await accounts.add_person(uow, "ben", "four words make two", role=Role.VIEWER)
+        viewer = await a_person(uow, "ben", "four words make two", role=Role.VIEWER)
         token = await sessions.start(uow.sql, viewer, address="127.0.0.1", agent="tests")
     client.cookies.set("vitrine", token, domain="localhost.local")
     assert "cat" in (await client.get("/tags")).text
