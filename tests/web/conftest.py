@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from litestar import Litestar
 from sqlalchemy import event
 
 from appliance.accounts import services, sessions
@@ -31,11 +32,22 @@ def forgetful() -> None:
     remembered._facts.clear()
 
 
+_made: dict[object, Litestar] = {}
+
+
+def the_app(settings: Settings) -> Litestar:
+    """All routes; putting them together takes longer than most tests, and only the gate keeps settings."""
+    kept = (settings.hosts, settings.proxy)
+    if kept not in _made:
+        load()
+        _made[kept] = bare_app(settings)
+    return _made[kept]
+
+
 @pytest.fixture
 async def stranger(db: Database, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     """A browser that nobody has signed in with."""
-    load()
-    transport = httpx.ASGITransport(app=bare_app(settings), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app=the_app(settings), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8420") as client:
         yield client
 

@@ -10,8 +10,7 @@ import pytest
 from appliance.accounts import services
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.web.app import bare_app
-from tests.web.conftest import NAME, PARTIAL, PASSWORD
+from tests.web.conftest import NAME, PARTIAL, PASSWORD, the_app
 
 
 OPEN = {
@@ -35,7 +34,7 @@ PROTOCOL = {"/uploads", "/uploads/{token:str}", "/uploads/batch", "/uploads/batc
 def routes(settings: Settings) -> list[tuple[str, str]]:
     found = [
         (method, route.path)
-        for route in bare_app(settings).routes
+        for route in the_app(settings).routes
         for method in getattr(route, "methods", ())
         if method != "OPTIONS"
     ]

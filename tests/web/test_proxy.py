@@ -12,8 +12,7 @@ from appliance.core import settings as settings_module
 from appliance.core.db import Database
 from appliance.core.errors import SettingsError
 from appliance.core.settings import Settings
-from appliance.web.app import bare_app
-from tests.web.conftest import NAME, PASSWORD
+from tests.web.conftest import NAME, PASSWORD, the_app
 
 
 PROXY = "172.18.0.2"
@@ -24,7 +23,7 @@ TLS = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
 async def through(
     settings: Settings, peer: str, *, proxy: tuple[str, ...]
 ) -> AsyncIterator[httpx.AsyncClient]:
-    app = bare_app(settings.with_(proxy=proxy))
+    app = the_app(settings.with_(proxy=proxy))
     transport = httpx.ASGITransport(app=app, client=(peer, 4711), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://pictures.lan") as client:
         yield client

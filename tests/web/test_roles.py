@@ -14,10 +14,9 @@ from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.web.app import bare_app
 from tests.people import a_person
 from tests.seed import seed
-from tests.web.conftest import PARTIAL, PASSWORD
+from tests.web.conftest import PARTIAL, PASSWORD, the_app
 
 
 FIRST_HIDDEN = 987_654_301
@@ -56,7 +55,7 @@ class Closed(NamedTuple):
 
 
 def walk(settings: Settings, *, everybody: bool) -> Iterator[Closed]:
-    for route in bare_app(settings).routes:
+    for route in the_app(settings).routes:
         if not isinstance(route, HTTPRoute):
             continue
         for handler in route.route_handlers:
