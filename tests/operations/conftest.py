@@ -19,7 +19,8 @@ from tests.ingest.conftest import folder, ingest  # noqa: F401 - fixtures
 
 SNAPSHOT = """
 SELECT a.id, a.state, a.rating, a.favourite, a.private, a.effective_at, a.taken_at, a.date_source,
-       a.trashed_from, a.trashed_at IS NULL AS out,
+       a.trashed_from, a.trashed_at IS NULL AS out, a.title, a.note, a.turn, a.width, a.height,
+       a.own_date::text,
        ARRAY(SELECT (t.tag_id, t.by, t.user_id, t.added_at)::text FROM asset_tag t
              WHERE t.asset_id = a.id ORDER BY t.tag_id) AS tags
 FROM asset a ORDER BY a.id

@@ -19,6 +19,10 @@ CASES = {
     "trash": {},
     "private": {},
     "date": {"days": "-1", "hours": "+2"},
+    "own_date": {},
+    "title": {"title": "A day"},
+    "note": {"note": "two\nlines"},
+    "turn": {"by": "90"},
 }
 
 
@@ -29,6 +33,9 @@ async def test_undo_brings_back_exactly_what_was(library: Library, kind: str) ->
     await library.act("favourite", ids[2:4])
     await library.act("archive", ids[4:6])
     await library.act("tag", ids[:5], tags="sea")
+    await library.act("date", ids[:3], to="2020-02-02T03:04:05.678")
+    await library.act("title", ids[2:4], title="A day")
+    await library.act("turn", ids[3:5], by="270")
     before = await library.snapshot()
 
     asked = await library.act(kind, ids[:8], **CASES[kind])
@@ -134,6 +141,9 @@ async def test_dates_beyond_the_calendar_stay(library: Library) -> None:
         ("date", {"days": "soon"}),
         ("date", {"days": "999999999"}),
         ("date", {"to": "yesterday"}),
+        ("title", {"title": "x" * 201}),
+        ("turn", {}),
+        ("turn", {"by": "45"}),
         ("tag", {"tags": " ; "}),
         ("untag", {"tags": "nobody has this"}),
     ],
@@ -184,11 +194,17 @@ async def test_whatever_was_done_is_undone_step_by_step(library: Library, seed: 
         ("public", {}),
         ("date", {"days": "3"}),
         ("date", {"to": "2020-02-02"}),
+        ("own_date", {}),
+        ("title", {"title": "A day"}),
+        ("title", {"title": ""}),
+        ("note", {"note": "some"}),
+        ("turn", {"by": "90"}),
+        ("turn", {"by": "180"}),
         ("trash", {}),
     ]
     await library.act("tag", ids[:1], tags="sea")
     states, done = [await library.snapshot()], []
-    for _ in range(25):
+    for _ in range(30):
         kind, form = rng.choice(wishes)
         asked = await library.act(kind, rng.sample(ids, rng.randint(1, 40)), **form)
         if asked.changed:

@@ -185,6 +185,62 @@ async def test_turning_answers_with_new_pictures_to_come(client: httpx.AsyncClie
     assert (await send(client, f"/asset/{one}/turn", by="45")).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("path", "fields", "words"),
+    [
+        ("words", {"title": "A day", "was_title": "", "note": "", "was_note": ""}, ["Set the title"]),
+        ("words", {"title": "A", "note": "b"}, ["Set the title", "Set the note"]),
+        ("turn", {"by": "270"}, ["Turned left"]),
+        ("date", {"day": "1999-12-31", "time": ""}, ["Set the date by hand"]),
+    ],
+)
+async def test_each_edit_says_so_in_a_line_that_takes_it_back(
+    client: httpx.AsyncClient, db: Database, path: str, fields: dict[str, str], words: list[str]
+) -> None:
+    (one,) = await many(db, 1)
+    before = await asset(db, one)
+    answer = await send(client, f"/asset/{one}/{path}", **fields)
+    assert re.findall(r"<span>([^<]+)</span>", answer.text.partition("<hx-partial")[2]) == words
+    assert await asset(db, one) != before
+    for undo in re.findall(r'hx-post="(/operations/\d+/undo)"', answer.text):
+        assert "Undone for 1" in (await send(client, undo)).text
+    assert await asset(db, one) == before
+
+
+async def test_the_files_own_date_is_taken_back_by_its_line(client: httpx.AsyncClient, db: Database) -> None:
+    (one,) = await many(db, 1)
+    await send(client, f"/asset/{one}/date", day="1999-12-31", time="23:59:58")
+    before = await asset(db, one)
+    answer = await send(client, f"/asset/{one}/date/own")
+    assert "Using the file" in answer.text
+    undo = re.search(r'hx-post="(/operations/\d+/undo)"', answer.text)
+    assert undo
+    await send(client, undo[1])
+    assert await asset(db, one) == before
+
+
+async def test_what_says_the_same_again_makes_no_line(client: httpx.AsyncClient, db: Database) -> None:
+    (one,) = await many(db, 1)
+    await send(client, f"/asset/{one}/words", title="A day", note="")
+    answer = await send(client, f"/asset/{one}/words", title="A  day ", note="", was_title="A day")
+    assert answer.status_code == 200
+    assert "<hx-partial" not in answer.text
+    undone = await client.post("/operations/undo", headers=PARTIAL)
+    assert undone.status_code == 200
+    assert (await asset(db, one)).title is None
+
+
+async def test_a_title_that_is_refused_leaves_the_note_as_it_was(
+    client: httpx.AsyncClient, db: Database
+) -> None:
+    (one,) = await many(db, 1)
+    answer = await send(client, f"/asset/{one}/words", title="fine", note="x" * 10_001)
+    assert answer.status_code == 422
+    seen = await asset(db, one)
+    assert (seen.title, seen.note) == (None, None)
+    assert "Nothing here yet" in (await client.get("/history")).text
+
+
 async def test_without_scripts_every_form_leads_back_to_the_asset(
     client: httpx.AsyncClient, db: Database
 ) -> None:

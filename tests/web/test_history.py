@@ -41,6 +41,54 @@ async def test_each_action_stands_with_who_what_and_how_many(
     assert shown.count(">anna<") == 3
 
 
+async def test_edits_of_one_picture_stand_there_with_a_way_to_it(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    (one,) = await library.fill(1)
+    await library.act("title", [one], title="A <i>day</i>")
+    await library.act("note", [one], note="secret " * 900)
+    await library.act("turn", [one], by="270")
+    await library.act("date", [one], to="2020-01-02")
+    await library.act("own_date", [one])
+
+    shown = (await client.get("/history")).text
+
+    for words in (
+        "Set the title: “A &lt;i&gt;day&lt;/i&gt;”",
+        "Set the note",
+        "Turn: left",
+        "Use the file&#39;s own date",
+    ):
+        assert words in shown
+    assert shown.count(f'href="/asset/{one}"') == 5 == shown.count('/undo" hx-post')
+    assert "secret" not in shown
+    for kind, rows in (("words", 2), ("dates", 2), ("turned", 1)):
+        page = (await client.get(f"/history?kind={kind}")).text
+        assert page.count('<tr role="row" id="operation-') == rows
+
+
+async def test_what_is_gone_for_good_offers_no_undo_and_says_why(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    ids = await library.fill(3)
+    rated = await library.act("rate", ids[:2], rating="4")
+    tagged = await library.act("tag", ids, tags="sea")
+    thrown = await library.act("trash", ids[:2])
+    await library.act("purge", ids[:2])
+
+    shown = (await client.get("/history")).text
+
+    assert shown.count("2 deleted for good since") == 3
+    for operation, offered in ((rated, False), (thrown, False), (tagged, True)):
+        assert (f"/operations/{operation.id}/undo" in shown) is offered
+    late = await client.post(f"/operations/{rated.id}/undo", headers=PARTIAL)
+    assert late.status_code == 409
+    assert "deleted for good" in late.text
+    undone = await client.post(f"/operations/{tagged.id}/undo", headers=PARTIAL)
+    assert "Undone for 1" in undone.text
+    assert "2 deleted for good since" in undone.text
+
+
 async def test_what_was_undone_offers_no_second_undo(client: httpx.AsyncClient, library: Library) -> None:
     ids = await library.fill(2)
     asked = await library.act("trash", ids)
@@ -77,6 +125,9 @@ async def test_the_page_costs_the_same_however_much_was_done(
         await client.get("/history")
     for n in range(30):
         await library.act("rate", ids, rating=str(n % 2 + 1))
+        await library.act("turn", ids, by="90")
+    await library.act("trash", ids)
+    await library.act("purge", ids)
     with statements(db) as many:
         await client.get("/history")
     assert len(one) == len(many)

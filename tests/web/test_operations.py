@@ -223,6 +223,32 @@ async def test_the_last_action_of_a_person_is_undone_by_one_request(
     assert [tuple(r) for r in found] == [(0, False, "archived")]
 
 
+async def test_one_key_makes_favourites_and_takes_that_away_where_all_are(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    ids = await library.fill(4)
+    await library.act("favourite", ids[:2])
+    said = []
+    for chosen in (selection(ids=ids[:2]), selection(ids=ids[1:3]), selection(all=True), selection(all=True)):
+        answer = await ask(client, "favourite", chosen, toggle="1")
+        assert answer.status_code == 200
+        said.append(re.search(r"<span>([^<]+)", answer.text)[1])  # type: ignore[index]
+
+    assert said == [
+        "Took 2 out of the favourites",
+        "Made 2 favourite",
+        "Made 2 favourite",
+        "Took 4 out of the favourites",
+    ]
+    answer = await ask(client, "favourite", selection(), toggle="1")
+    assert (answer.status_code, "Nothing is selected" in answer.text) == (422, True)
+    await client.post("/operations/undo", headers=PARTIAL)
+    assert await library.value("SELECT count(*) FROM asset WHERE favourite") == 4
+    # The button that says so makes favourites, whatever they are.
+    answer = await ask(client, "favourite", selection(all=True))
+    assert await library.value("SELECT count(*) FROM asset WHERE favourite") == 4
+
+
 @pytest.mark.parametrize("change", ["changed = 501", "finished_at = now() - interval '11 minutes'"])
 async def test_one_key_takes_back_neither_large_actions_nor_old_ones(
     client: httpx.AsyncClient, library: Library, change: str
@@ -244,6 +270,8 @@ async def test_one_key_takes_back_neither_large_actions_nor_old_ones(
     [
         ("destroy", selection(all=True), {}),
         ("undo", selection(all=True), {}),
+        ("title", selection(all=True), {"title": "x"}),
+        ("turn", selection(all=True), {"by": "90"}),
         ("rate", selection(all=True), {"rating": "9"}),
         ("rate", "nonsense", {"rating": "1"}),
         ("rate", selection(), {"rating": "1"}),
