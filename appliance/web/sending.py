@@ -21,7 +21,11 @@ from appliance.library.files import Original
 
 AnyRequest = Request[Any, Any, Any]
 T = TypeVar("T")
-SANDBOX = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
+# Of our origin, or a film in a window of its own may not read itself; scripts run in no case.
+SANDBOX = (
+    "sandbox allow-same-origin; default-src 'none'; img-src 'self'; media-src 'self'; "
+    "style-src 'unsafe-inline'"
+)
 BLOCK = 256 * 1024
 STORAGE_SECONDS = 15.0
 # No file is longer than 18 digits say, and Python refuses to read thousands of them.
