@@ -2,7 +2,7 @@
 const Wall = (() => {
   const wall = document.getElementById("wall");
   if (!wall) return null;
-  const NEAR = 1200, FAR = 1600, MOST = 300, KEPT_MS = 60_000;
+  const NEAR = 900, FAR = 1100, MOST = 300, KEPT_MS = 60_000;
   const query = wall.dataset.q ?? "";
 
   // Every address of this page says the query and a place in its order.

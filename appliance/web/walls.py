@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-PAGE, ABOVE = 96, 48
-PHONE_PAGE, PHONE_ABOVE = 72, 48
+PAGE, ABOVE = 60, 36
+"""Items of a page and, around a place, above it. A browser keeps the pages that touch the screen and a screen
+on either side of it: smaller pages are fewer elements beyond what is needed, larger ones fewer requests."""
 RANGE_LIMIT = 3 * PAGE
 """A chunk that is asked for again may have grown by what came in since; beyond this it is split."""
 EAGER = 12
@@ -50,8 +51,6 @@ class View:
     def __init__(self, sql: Connection[Any], plan: Plan, visitor: Visitor, q: str) -> None:
         self.sql, self.plan, self.q = sql, plan, q
         self.target = visitor.target
-        phone = visitor.width == "phone"
-        self.limit, self.above = (PHONE_PAGE, PHONE_ABOVE) if phone else (PAGE, ABOVE)
         self.chunk: Chunk | None = None
         self.more_newer = self.more_older = False
         self.anchor = 0
@@ -97,8 +96,8 @@ class View:
 
     async def down(self, place: Position, *, inclusive: bool = False, at_top: bool = False) -> View:
         """The page below a place."""
-        found = await services.older(self.sql, self.plan, place, self.limit + LOOK_AHEAD, inclusive=inclusive)
-        run, ends = self._portion(found, self.limit)
+        found = await services.older(self.sql, self.plan, place, PAGE + LOOK_AHEAD, inclusive=inclusive)
+        run, ends = self._portion(found, PAGE)
         self.more_older = len(run) < len(found)
         self.more_newer = not at_top
         if run:
@@ -107,8 +106,8 @@ class View:
 
     async def up(self, place: Position) -> View:
         """The page above a place."""
-        found = await services.newer(self.sql, self.plan, place, self.limit + LOOK_AHEAD)
-        run, begins = self._portion(found, self.limit)
+        found = await services.newer(self.sql, self.plan, place, PAGE + LOOK_AHEAD)
+        run, begins = self._portion(found, PAGE)
         self.more_newer, self.more_older = len(run) < len(found), True
         if run:
             tiles = list(reversed(run))
@@ -117,10 +116,10 @@ class View:
 
     async def around(self, place: Position) -> View:
         """The page that holds a place, with something above it, so that one can scroll both ways."""
-        newer = await services.newer(self.sql, self.plan, place, self.above + LOOK_AHEAD)
-        older = await services.older(self.sql, self.plan, place, self.limit + LOOK_AHEAD, inclusive=True)
-        head, begins = self._portion(newer, self.above)
-        tail, ends = self._portion(older, self.limit)
+        newer = await services.newer(self.sql, self.plan, place, ABOVE + LOOK_AHEAD)
+        older = await services.older(self.sql, self.plan, place, PAGE + LOOK_AHEAD, inclusive=True)
+        head, begins = self._portion(newer, ABOVE)
+        tail, ends = self._portion(older, PAGE)
         self.more_newer, self.more_older = len(head) < len(newer), len(tail) < len(older)
         tiles = [*reversed(head), *tail]
         self.anchor = len(head)

@@ -35,6 +35,13 @@ LOADED = """(() => {
     html: n.encodedBodySize, raw: n.decodedBodySize, js: size('.js'), css: size('.css'),
     requests: own.length };
 })()"""
+# Elements there are, and pictures passed: as many in each chunk as in those that are filled.
+COUNTED = """(() => {
+  const all = document.querySelectorAll('.chunk').length;
+  const filled = document.querySelectorAll('.chunk:not([data-empty])').length || 1;
+  const tiles = document.querySelectorAll('.tile').length;
+  return [document.querySelectorAll('*').length, all * tiles / filled];
+})()"""
 FRAMES = """(() => {
   window.frames_ms = []; let last = performance.now();
   const tick = (now) => {
@@ -100,9 +107,7 @@ async def walking(browser: Browser, base: str, state: Any, *, items: int) -> dic
         for _ in range(8):
             await page.mouse.wheel(0, 700)
             await page.wait_for_timeout(30)
-        counted = await page.evaluate(
-            "[document.querySelectorAll('*').length, document.querySelectorAll('.chunk').length * 110]"
-        )
+        counted = await page.evaluate(COUNTED)
         live, passed = max(live, counted[0]), counted[1]
     frames = await page.evaluate("(window.frames_on = false, frames_ms)")
     cls = await page.evaluate("felt.cls")
