@@ -44,7 +44,7 @@ class OperationView(msgspec.Struct, frozen=True):
     undone: Kind | None
     """What an undo takes back."""
     taken_back: str | None
-    """The state of the undo of this one."""
+    """The state of the undo of this one; `in vain` where all of it had been changed since."""
     fresh: bool
     """Young enough to be undone."""
     gone: int
@@ -80,7 +80,8 @@ SELECT o.id, o.kind, o.arguments - '{{note,later}}'::text[] AS arguments, o.quer
        o.status, o.total, o.done, o.changed, o.notes, o.error, o.queued_at, o.finished_at,
        o.cancel_asked_at IS NOT NULL AS cancel_asked, o.undoes,
        first.kind AS undone,
-       (SELECT b.status FROM operation b WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))
+       (SELECT CASE WHEN b.status = 'done' AND b.changed = 0 THEN 'in vain' ELSE b.status END
+           FROM operation b WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))
            AS taken_back,
        o.finished_at > now() - $1::interval AS fresh, {GONE} AS gone,
        CASE WHEN o.total = 1 THEN (SELECT a.id FROM operation_item i JOIN asset a ON a.id = i.asset_id

@@ -76,6 +76,10 @@ NOTES = {
     "gone": "{n} deleted for good since",
     "already_gone": "{n} files were gone already",
 }
+ONE = {
+    "changed_since": "1 changed since and stays as it is",
+    "already_gone": "1 file was gone already",
+}
 HEALTH = {
     "pending": ("off", "Waits"),
     "running": ("run", "Running"),
@@ -91,9 +95,15 @@ def now(operation: OperationView) -> str:
         return _filled(DOING[operation.kind], operation.total)
     if operation.status == "error":
         return f"{NAMES[operation.kind]}: failed after {words.number(operation.changed)}"
+    if not operation.changed and operation.kind is Kind.UNDO:
+        return "Nothing was undone"
     if not operation.changed:
         return "Nothing changed" if operation.total > 1 else "Nothing to change: it is so already"
     return _filled(DONE[operation.kind], operation.changed)
+
+
+def _noted(name: str, number: int) -> str:
+    return ONE[name] if number == 1 and name in ONE else NOTES[name].format(n=words.number(number))
 
 
 def _filled(text: str, number: int) -> str:
@@ -103,7 +113,7 @@ def _filled(text: str, number: int) -> str:
 def besides(operation: OperationView) -> list[str]:
     """What else is worth a word: those that were so already, gone, or changed since."""
     met = operation.notes | ({"gone": operation.gone} if operation.gone else {})
-    found = [NOTES[k].format(n=words.number(v)) for k, v in met.items() if k in NOTES and v]
+    found = [_noted(k, v) for k, v in met.items() if k in NOTES and v]
     same = operation.done - operation.changed - _explained(operation.notes)
     if operation.changed and same > 0 and operation.kind is not Kind.UNDO:
         found.append(f"{words.number(same)} {'was' if same == 1 else 'were'} so already")

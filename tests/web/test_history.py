@@ -67,6 +67,23 @@ async def test_edits_of_one_picture_stand_there_with_a_way_to_it(
         assert page.count('<tr role="row" id="operation-') == rows
 
 
+async def test_an_undo_that_comes_too_late_says_so_and_is_not_called_undone(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    (one,) = await library.fill(1)
+    first = await library.act("title", [one], title="mine")
+    await library.act("title", [one], title="yours")
+
+    answer = await client.post(f"/operations/{first.id}/undo", headers=PARTIAL)
+
+    assert "Nothing was undone" in answer.text
+    assert "1 changed since and stays as it is" in answer.text
+    shown = (await client.get("/history")).text
+    assert shown.count("Changed since</span>") == 1
+    assert "Undone</span>" not in shown
+    assert await library.value("SELECT title FROM asset") == "yours"
+
+
 async def test_what_is_gone_for_good_offers_no_undo_and_says_why(
     client: httpx.AsyncClient, library: Library
 ) -> None:
