@@ -28,7 +28,7 @@ const Keys = (() => {
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["t"], name: "tag", words: "Tag" },
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["1", "2", "3", "4", "5", "0"],
       name: "rate", words: "Rate; 0 takes the rating away" },
-    { scope: "grid", group: "Acting on what is selected or focused", keys: ["f"], name: "favourite", words: "Favourite" },
+    { scope: "grid", group: "Acting on what is selected or focused", keys: ["f"], name: "favourite", words: "Favourite; once more takes it away" },
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["a"], name: "archive", words: "Archive" },
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["Delete"], name: "trash", words: "To the trash" },
     { scope: "viewer", group: "Viewer", keys: ["ArrowLeft"], name: "previous", words: "Previous" },

@@ -164,6 +164,7 @@ async def _purge(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
     limit = datetime.fromisoformat(until) if until else working.queued_at
     before, doomed = await purging.delete(uow.sql, settings.current().home, ids, before=limit)
     await gone.count_in(uow.sql, working.id, list(before))
+    await gone.forget_words(uow.sql, list(before))
     return Done({**before}, doomed.notes, doomed)
 
 

@@ -1,4 +1,4 @@
-"""How many assets of each action were deleted for good since: nothing gives those back."""
+"""What the history keeps of assets that were deleted for good: how many they were, and no word of them."""
 
 from __future__ import annotations
 
@@ -29,5 +29,19 @@ async def count_in(sql: Connection[Any], purge_id: int, ids: Sequence[int]) -> N
         " SELECT t.id, $1, t.assets FROM touched t JOIN kept USING (id)"
         " ON CONFLICT (operation_id, purge_id) DO UPDATE SET assets = g.assets + excluded.assets",
         purge_id,
+        ids,
+    )
+
+
+async def forget_words(sql: Connection[Any], ids: Sequence[int]) -> None:
+    """Take out of the history what was written about assets that are deleted: it goes with them.
+
+    An action of words is about one picture and was done at once: nobody else holds its row.
+    """
+    await sql.execute(
+        "WITH written AS (UPDATE operation_item i SET before = NULL FROM operation o"
+        "  WHERE i.asset_id = ANY($1::bigint[]) AND i.changed AND o.id = i.operation_id"
+        "  AND o.kind IN ('title', 'note') RETURNING i.operation_id AS id)"
+        " UPDATE operation o SET arguments = '{}' FROM written w WHERE o.id = w.id AND o.total = 1",
         ids,
     )

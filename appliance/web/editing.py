@@ -268,18 +268,20 @@ async def _write(uow: UnitOfWork, asset: AssetView, sent: Words, was: Was, *, pe
     """
     lines = ""
     if sent.title != (was.was_title if was.was_title is not None else asset.title or ""):
-        lines += await _word(uow, asset.id, Kind.TITLE, sent.title, person=person)
+        lines += await _word(uow, asset, Kind.TITLE, sent.title, person=person)
     note = was.was_note if was.was_note is not None else asset.note or ""
     # Browsers send line breaks of a text field as CR LF.
     if sent.note.replace("\r\n", "\n") != note.replace("\r\n", "\n"):
-        lines += await _word(uow, asset.id, Kind.NOTE, sent.note, person=person)
+        lines += await _word(uow, asset, Kind.NOTE, sent.note, person=person)
     return lines
 
 
-async def _word(uow: UnitOfWork, asset_id: int, kind: Kind, text: str, *, person: int | None) -> str:
+async def _word(uow: UnitOfWork, asset: AssetView, kind: Kind, text: str, *, person: int | None) -> str:
     wish = await services.wish(uow, kind, {kind: text})
+    if wish[kind] == getattr(asset, kind):
+        return ""
     said = f"Set the {kind}" if wish[kind] else f"Took the {kind} away"
-    return await did(uow, asset_id, kind, wish, person=person, text=said)
+    return await did(uow, asset.id, kind, wish, person=person, text=said)
 
 
 HANDLERS = (EditingController,)

@@ -123,6 +123,27 @@ async def test_a_deletion_does_not_wait_for_an_action_that_goes_on(library: Libr
     assert (await library.operation(rated.id))["changed"] == 1_499
 
 
+async def test_words_about_a_picture_leave_the_history_with_it(library: Library) -> None:
+    ids = await library.fill(2)
+    for one, text in zip(ids, ("gone", "kept"), strict=True):
+        for kind in ("title", "note"):
+            await library.act(kind, [one], **{kind: f"first {text}"})
+            await library.act(kind, [one], **{kind: f"then {text}"})
+    before = await library.rows("SELECT id FROM operation WHERE arguments::text LIKE '%kept%' ORDER BY id")
+
+    await purge(library, ids[:1])
+
+    left = await library.value(
+        "SELECT string_agg(o::text || i::text, '') FROM operation o"
+        " JOIN operation_item i ON i.operation_id = o.id"
+    )
+    assert "gone" not in left
+    assert len(before) == 4
+    await library.undo(before[-1]["id"])
+    await library.undo(before[1]["id"])
+    assert await library.value("SELECT title || ', ' || note FROM asset") == "first kept, first kept"
+
+
 async def test_counts_of_what_is_gone_leave_the_history_with_their_action(library: Library) -> None:
     ids = await library.fill(1)
     rated = await library.act("rate", ids, rating="3")
