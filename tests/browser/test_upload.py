@@ -374,6 +374,26 @@ async def test_shared_file_that_was_cancelled_does_not_come_again(
     await made.context.close()
 
 
+async def test_share_that_the_device_has_no_room_for_goes_straight_or_is_refused_in_words(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+    browsers = await made.context.new_cdp_session(made.page)
+    await browsers.send("Storage.overrideQuotaForOrigin", {"origin": site.url, "quotaSize": 1})
+
+    await share(made, ("a.jpg", jpeg(1)))
+    await made.page.wait_for_url("**/uploads/batch/*")
+    assert "a.jpg" in await made.page.inner_text("#session")
+    await signed_out(made)
+    await share(made, ("b.jpg", jpeg(2)))
+    await made.page.wait_for_url("**/uploads/shared")
+
+    assert await made.page.inner_text("h1") == "Nothing was taken"
+    assert await rows(db, "SELECT name FROM upload") == [{"name": "a.jpg"}]
+    await made.context.close()
+
+
 async def test_shared_words_without_a_file_are_refused_in_words(
     browser: Browser, site: Site, db: Database
 ) -> None:
