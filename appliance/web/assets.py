@@ -39,7 +39,7 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "asset.page.js": (*SHELL_JS, "operations.js", "film.js", "asset.js", "combo.js", "tags.js", "editing.js"),
     "tags.page.css": (*SHELL_CSS, "editing.css", "tags.css"),
     "tags.page.js": (*SHELL_JS, "combo.js", "tags.js"),
-    "uploads.page.css": (*SHELL_CSS, "upload.css"),
+    "uploads.page.css": (*SHELL_CSS, "batch.css", "upload.css"),
     "uploads.page.js": (*SHELL_JS, "sending.js"),
     "history.page.css": (*SHELL_CSS, "selection.css", "history.css"),
     "history.page.js": (*SHELL_JS, "operations.js"),
