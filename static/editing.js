@@ -55,6 +55,8 @@
 
   // The page of the asset shows itself anew, with what it said; a viewer over the gallery redraws what it holds.
   const turned = (id) => {
+    // Three quarters are three presses: the line of the last stands for them, and each is in the history.
+    for (const line of [...document.querySelectorAll('#toasts [data-kind="turn"]')].slice(0, -1)) line.remove();
     const event = new CustomEvent("asset:turned", { cancelable: true, detail: { id } });
     if (!document.body.dispatchEvent(event)) return;
     addEventListener("pagehide", () => { sessionStorage.setItem("toasts", document.getElementById("toasts").innerHTML); }, { once: true });

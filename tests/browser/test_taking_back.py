@@ -37,8 +37,13 @@ async def test_a_turn_over_the_gallery_is_taken_back_by_a_key(
     await made.page.keyboard.press("r")
     await toast(made, "Turned right")
     assert (await asset(db, ids[1])).turn == 90
-    await made.page.keyboard.press("z")
-    await toast(made, "Undone for 1")
+    await made.page.keyboard.press("r")
+    await made.until("document.getElementById('operation-line-2') !== null")
+    await made.until("document.getElementById('operation-line-1') === null")
+    for number, turn in ((3, 90), (4, 0)):
+        await made.page.keyboard.press("z")
+        await made.until(f"document.getElementById('operation-line-{number}') !== null")
+        assert (await asset(db, ids[1])).turn == turn
     assert await asset(db, ids[1]) == before
     assert await made.page.evaluate("document.getElementById('asset-marks') !== null")
 
