@@ -228,18 +228,38 @@ def test_test_verb_runs_every_step_and_sums_up(used):
     assert chaos.stdout.split()[:5] == ["pytest", "tests/chaos", "-m", "chaos", "-x"]
 
 
+SHARES = {
+    "browser": "pytest tests/browser",
+    "programs": "pytest tests/bootstrap tests/cli tests/journeys tests/queues tests/runtime",
+    "tests": "pytest --ignore=tests/browser --ignore=tests/bootstrap --ignore=tests/cli"
+    " --ignore=tests/journeys --ignore=tests/queues --ignore=tests/runtime",
+}
+
+
 @pytest.mark.parametrize(
-    ("failing", "failed"), [("tests/browser", "browser"), ("--ignore=tests/browser", "tests")]
+    ("failing", "when"),
+    [
+        ("browser", "tests/browser"),
+        ("programs", "tests/bootstrap"),
+        ("tests", "--ignore=tests/browser"),
+        ("types", ""),
+    ],
 )
-def test_whole_suite_runs_in_two_halves_and_either_can_fail_it(used, failing, failed):
-    for tool in ("ruff", "mypy"):
-        stand_in(used, tool, 0)
-    stand_in(used, "pytest", 1, when=failing)
+def test_whole_suite_runs_in_shares_and_each_can_fail_it(used, failing, when):
+    stand_in(used, "ruff", 0)
+    stand_in(used, "mypy", 0 if when else 1)
+    stand_in(used, "pytest", 1 if when else 0, when=when)
 
     done = used.run("test", VITRINE_TEST_CHROMIUM="/bin/true")
 
     assert done.returncode == 1
-    assert "pytest tests/browser\n" in done.stdout
-    assert "pytest --ignore=tests/browser\n" in done.stdout
+    assert [said for said in SHARES.values() if f"{said}\n" not in done.stdout] == []
     found = verdicts([line.split() for line in done.stdout.splitlines() if line.strip()])
-    assert [name for name, verdict in found.items() if verdict == "FAILED"] == [failed]
+    assert found.keys() == {"lint", "format", "types", *SHARES}
+    assert [name for name, verdict in found.items() if verdict == "FAILED"] == [failing]
+
+
+def test_every_folder_of_tests_belongs_to_one_share():
+    alone = [word for name in ("browser", "programs") for word in SHARES[name].split()[1:]]
+    assert [name for name in alone if not (PROJECT / name).is_dir()] == []
+    assert SHARES["tests"].split()[1:] == [f"--ignore={name}" for name in alone]

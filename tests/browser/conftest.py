@@ -32,6 +32,19 @@ addEventListener("securitypolicyviolation", (e) => note(`csp ${e.violatedDirecti
 addEventListener("htmx:syntax:error", (e) => note("htmx syntax " + e.target.outerHTML.slice(0, 200)));
 addEventListener("htmx:error", (e) => note("htmx error " + String(e.detail?.error)));
 """
+# By frames as well as by the clock: on a busy machine both are slow.
+REST = """async () => {
+  const place = () => [scrollX, scrollY, document.documentElement.scrollHeight, location.href].join();
+  let before = place(), since = performance.now(), frames = 0;
+  while (performance.now() - since < 250 || frames < 10) {
+    await new Promise(requestAnimationFrame);
+    frames += 1;
+    if (place() !== before) { before = place(); since = performance.now(); frames = 0; }
+  }
+}"""
+# What turns for ever is never settled.
+MOVING = "document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity)"
+SETTLED = f"{MOVING}.every((one) => one.playState !== 'running')"
 
 
 @dataclass
@@ -99,7 +112,7 @@ class Visit:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 while not await self.holds(expression):
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.01)
                 return
         raise AssertionError(f"not within {limit:g} s: {expression}")
 
@@ -108,6 +121,10 @@ class Visit:
         with contextlib.suppress(Error):
             return bool(await self.page.evaluate(expression))
         return False
+
+    async def rest(self) -> None:
+        """Wait until nothing moves any more: neither the page, nor its place, nor its address."""
+        await self.page.evaluate(REST)
 
     async def follow(self, selector: str) -> None:
         """Press what leads elsewhere, and wait for the answer: a click alone returns before it is there."""

@@ -19,7 +19,7 @@ async def _scroll(made: Visit, pixels: int) -> None:
         await made.page.mouse.wheel(0, 600)
         await made.page.wait_for_timeout(40)
     await made.until("location.search.startsWith('?at=')")
-    await made.page.wait_for_timeout(400)
+    await made.rest()
 
 
 async def test_back_lands_on_the_same_tile_also_after_a_reload(
@@ -44,12 +44,12 @@ async def test_back_lands_on_the_same_tile_also_after_a_reload(
     await made.page.wait_for_url(f"{site.url}/asset/*")
     await made.page.go_back()
     await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.page.wait_for_timeout(300)
+    await made.rest()
     assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
 
     await made.page.reload()
     await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.page.wait_for_timeout(300)
+    await made.rest()
     assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
     assert await made.troubles() == []
 
@@ -69,7 +69,7 @@ async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     await made.page.wait_for_url(f"{site.url}/asset/*")
     await made.page.keyboard.press("Escape")
     await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.page.wait_for_timeout(300)
+    await made.rest()
     assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
     await made.page.click(f"#{chosen}")
     await made.page.wait_for_url(f"{site.url}/asset/*")
@@ -78,7 +78,7 @@ async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     following = (await made.page.evaluate("location.pathname")).rpartition("/")[2]
     await made.page.keyboard.press("Escape")
     await made.until(f"document.getElementById('a{following}') !== null")
-    await made.page.wait_for_timeout(200)
+    await made.rest()
     assert 0 <= await made.top_of(f"#a{following}") < 900
     assert await made.troubles() == []
 
@@ -96,7 +96,7 @@ async def test_a_search_and_its_place_survive_reload_and_back(
         await made.page.mouse.wheel(0, 600)
         await made.page.wait_for_timeout(40)
     await made.until("location.search.includes('at=')")
-    await made.page.wait_for_timeout(400)
+    await made.rest()
     assert (await made.page.evaluate("location.search")).startswith("?q=red_fox&at=")
     chosen = await made.page.evaluate(
         "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
@@ -104,12 +104,12 @@ async def test_a_search_and_its_place_survive_reload_and_back(
     before = await made.top_of(f"#{chosen}")
     await made.page.reload()
     await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.page.wait_for_timeout(300)
+    await made.rest()
     assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
     await made.page.goto(f"{site.url}/folders")
     await made.page.go_back()
     await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.page.wait_for_timeout(300)
+    await made.rest()
     assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
     shown = await made.page.evaluate(
         "[...document.querySelectorAll('.tile > a')].map(a => Number(a.id.slice(1)))"

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Route
 
 from appliance.core.db import Database
 from appliance.library import queries
 from appliance.tagging import services as tagging
 from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
+from tests.browser.drawing import ingest, working
 from tests.seed import seed
 from tests.tagging.conftest import tag
+
+
+__all__ = ["ingest", "working"]
 
 
 async def tags_of(db: Database, asset_id: int) -> list[tuple[str, str | None]]:
@@ -128,6 +133,7 @@ async def test_keys_rate_favour_and_take_back(browser: Browser, site: Site, db: 
     assert await made.troubles() == []
 
 
+@pytest.mark.usefixtures("working")
 async def test_turning_shows_the_picture_the_other_way(browser: Browser, site: Site, db: Database) -> None:
     made, one = await opened(browser, site, db)
     before = await asset(db, one)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import functools
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -13,17 +11,16 @@ import pytest
 from PIL import Image
 from playwright.async_api import Browser
 
-from appliance.library import converting, renditions
-from appliance.media.decoder import DecodePool
 from tests.browser.conftest import Site, Visit, set_up, visit
+from tests.browser.drawing import ingest, working
 from tests.browser.test_viewer import shot
-from tests.ingest.conftest import Ingest, folder, ingest
+from tests.ingest.conftest import Ingest, folder
 from tests.media import make
 from tests.media.test_playing import short
 from tests.media_files import picture, put
 
 
-__all__ = ["folder", "ingest"]
+__all__ = ["folder", "ingest", "working"]
 CORPUS = os.environ.get("VITRINE_TEST_CORPUS")
 SAMPLES = (
     "*.HEIC",
@@ -39,25 +36,26 @@ SAMPLES = (
 BIG = (320, 180)
 
 
+@functools.cache
 def films() -> dict[str, bytes]:
     return {
-        "matroska.mkv": make.film("mkv", audio=True, count=60, size=BIG),
-        "divx.avi": short("avi", "mpeg4", sound="libmp3lame", size=BIG, count=60),
-        "dvd.mpeg": short("mpeg", "mpeg2video", sound="mp2", size=BIG, count=60),
-        "web.webm": short("webm", "libvpx-vp9", size=BIG, count=60),
-        "vp9.mkv": short("matroska", "libvpx-vp9", size=BIG, count=60),
-        "deep.mkv": short("matroska", "libx264", pix_fmt="yuv420p10le", size=BIG, count=60),
-        "deep.mp4": short("mp4", "libx264", pix_fmt="yuv420p10le", size=BIG, count=60),
-        "stream.ts": short("mpegts", "libx264", sound="aac", size=BIG, count=60),
-        "windows.wmv": short("asf", "wmv2", size=BIG, count=60),
-        "flash.flv": short("flv", "flv", size=BIG, count=60),
-        "phone.mov": make.film("mov", count=60, size=BIG),
-        "plain.mp4": make.film("mp4", audio=True, count=60, size=BIG),
+        "matroska.mkv": make.film("mkv", audio=True, count=30, size=BIG),
+        "divx.avi": short("avi", "mpeg4", sound="libmp3lame", size=BIG, count=30),
+        "dvd.mpeg": short("mpeg", "mpeg2video", sound="mp2", size=BIG, count=30),
+        "web.webm": short("webm", "libvpx-vp9", size=BIG, count=30),
+        "vp9.mkv": short("matroska", "libvpx-vp9", size=BIG, count=30),
+        "deep.mkv": short("matroska", "libx264", pix_fmt="yuv420p10le", size=BIG, count=30),
+        "deep.mp4": short("mp4", "libx264", pix_fmt="yuv420p10le", size=BIG, count=30),
+        "stream.ts": short("mpegts", "libx264", sound="aac", size=BIG, count=30),
+        "windows.wmv": short("asf", "wmv2", size=BIG, count=30),
+        "flash.flv": short("flv", "flv", size=BIG, count=30),
+        "phone.mov": make.film("mov", count=30, size=BIG),
+        "plain.mp4": make.film("mp4", audio=True, count=30, size=BIG),
     }
 
 
 def pictures() -> dict[str, bytes]:
-    photo = picture(7, size=(1900, 1200))
+    photo = picture(7, size=(1500, 1000))
     deep = Image.linear_gradient("L").convert("I").point(lambda v: v * 257).convert("I;16").resize(BIG)
     return {
         "photo.heic": make.saved(photo, "HEIF"),
@@ -74,39 +72,6 @@ def pictures() -> dict[str, bytes]:
         "moving.webp": make.animated("WEBP", [100] * 6),
         "moving.png": make.animated("PNG", [100] * 6),
     }
-
-
-async def _drain(ingest: Ingest, pool: DecodePool) -> None:
-    """What the thumbnail and play lanes do, until cancelled."""
-
-    async def always(_sql: object) -> bool:
-        return True
-
-    draw = renditions.claim_when(always)
-    while True:
-        async with ingest.db.unit_of_work() as uow:
-            drawn = list(await draw(uow.sql, 1, 1))
-            made = [] if drawn else list(await converting.claim(uow.sql, 1, 1))
-        for claimed in drawn:
-            async with pool.child() as child:
-                await renditions.render(ingest.settings, ingest.db, claimed, child)
-        for claimed in made:
-            async with pool.child() as child:
-                await converting.convert(ingest.settings, ingest.db, claimed, child, limit_s=60)
-        if not drawn and not made:
-            await asyncio.sleep(0.05)
-
-
-@pytest.fixture
-async def working(ingest: Ingest) -> AsyncIterator[None]:
-    pool = DecodePool(1)
-    task = asyncio.create_task(_drain(ingest, pool))
-    yield
-    assert not task.done(), task.exception()
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-    await pool.close()
 
 
 async def imported(ingest: Ingest, folder: Path, files: dict[str, bytes]) -> dict[str, int]:

@@ -299,7 +299,7 @@ async def test_marks_follow_what_is_loaded_later(browser: Browser, site: Site, d
     made, ids = await opened(browser, site, db, 500)
     await made.page.keyboard.press("Control+a")
     await says(made, "500 selected")
-    await walk(made, 700, f"document.getElementById('a{ids[300]}') !== null")
+    await walk(made, 1400, f"document.getElementById('a{ids[300]}') !== null")
     await made.until(f"{MARKED}.includes({ids[300]})")
     assert await made.page.evaluate("document.querySelectorAll('.tile:not(:has(.pick:checked))').length") == 0
 
