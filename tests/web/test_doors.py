@@ -30,6 +30,9 @@ OPEN = {
 # Spoken to by programs, which would take the way to the sign-in page for success: 401 and a sentence.
 PROTOCOL = {"/uploads", "/uploads/{token:str}", "/uploads/batch", "/uploads/batch/{batch_id:int}/done"}
 
+# Files come with these, and signing in would not bring them back: a page that says so.
+FORMS = {"/uploads/form", "/uploads/shared"}
+
 
 def routes(settings: Settings) -> list[tuple[str, str]]:
     found = [
@@ -54,6 +57,10 @@ async def test_every_route_is_closed_to_a_stranger(
         answer = await stranger.request(method, filled(path))
         if path in PROTOCOL:
             assert (answer.status_code, answer.text) == (401, "Sign in again"), (method, path)
+            continue
+        if path in FORMS:
+            assert answer.status_code == 401, (method, path)
+            assert "Nothing was taken" in answer.text
             continue
         assert answer.status_code == 303, (method, path, answer.status_code)
         assert answer.headers["location"].startswith("/login"), (method, path)
