@@ -49,7 +49,7 @@ class Servers:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(number)
         for process in self.processes:
-            process.wait(timeout=20)
+            process.wait(timeout=60)
         shutil.rmtree(self.home, ignore_errors=True)
 
 

@@ -8,6 +8,7 @@ from appliance.core.db import Database
 from appliance.tagging import services as tagging
 from tests.browser.conftest import Site, Visit, set_up, visit
 from tests.seed import seed
+from tests.waiting import until
 
 
 BOX = "#search input[name=q]"
@@ -135,11 +136,7 @@ async def test_an_older_answer_never_replaces_a_newer_one(browser: Browser, site
     await made.page.route("**/search/complete?*", hold)
     await made.page.click(BOX)
     await made.page.keyboard.type("r")
-    for _ in range(400):
-        if late:
-            break
-        await made.page.wait_for_timeout(10)
-    assert late
+    await until(lambda: late, "the first letter was asked about")
     await made.page.keyboard.press("Backspace")
     await made.page.keyboard.type("snow")
     await made.until("document.querySelector('#found [role=option] b')?.innerText === 'snow'")

@@ -38,7 +38,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(*pids: int) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(alive(p) for p in pids):
         if time.monotonic() > deadline:
             return False

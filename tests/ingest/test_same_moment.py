@@ -76,7 +76,7 @@ async def test_decoder_is_free_while_the_rows_of_its_file_are_written(ingest: In
         # Holds up the finishing statement, which moves the batch's counters.
         await uow.sql.execute("SELECT 1 FROM import_batch FOR UPDATE")
         working = asyncio.create_task(Import(ingest.settings, ingest.db, task).run(pool.child))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await ingest.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):
                 await asyncio.sleep(0.01)
             async with pool.child() as child:

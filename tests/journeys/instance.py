@@ -210,7 +210,7 @@ class Instance:
 
     def get(self, path: str) -> tuple[int, str]:
         """One page."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers={"Host": "localhost"})
             answer = connection.getresponse()
@@ -230,7 +230,7 @@ class Instance:
         return asyncio.run(self._rows(statement, arguments))
 
     async def _rows(self, statement: str, arguments: tuple[Any, ...]) -> list[Any]:
-        connection = await asyncpg.connect(self.database_url, timeout=10)
+        connection = await asyncpg.connect(self.database_url, timeout=30)
         try:
             return await connection.fetch(statement, *arguments)
         finally:

@@ -81,7 +81,7 @@ def test_a_duplicate_names_the_asset_that_has_its_bytes(running: Instance, place
 def test_a55_a_pipe_named_like_a_picture_is_passed_over(running: Instance, place: Path) -> None:
     media_files.put(place / "piped", "one.jpg", media_files.jpeg(90_050))
     os.mkfifo(place / "piped" / "two.jpg")
-    report = report_of(running.run("import", str(place / "piped"), "--wait", "--json", limit=30))
+    report = report_of(running.run("import", str(place / "piped"), "--wait", "--json", limit=120))
     assert (report["imported"], report["skipped"], report["reasons"]) == (1, 1, {"special": 1})
 
 
@@ -100,7 +100,7 @@ def test_waiting_outlasts_a_crash_of_the_database(running: Instance, place: Path
     some = "SELECT count(*) > 2 FROM import_task t JOIN root r ON r.id = root_id WHERE r.path = $1"
     wait_for(lambda: running.value(some, os.fsencode(tree.folder)), "the import is under way")
     os.kill(running.pid("postgres"), signal.SIGKILL)
-    out, complaints = waiting.communicate(timeout=60)
+    out, complaints = waiting.communicate(timeout=120)
     assert waiting.returncode == 0, complaints
     assert without_batch(json.loads(out)) == tree.report()
 
@@ -111,7 +111,7 @@ def test_waiting_ends_in_one_line_when_the_instance_is_stopped(place: Path, tree
         waiting = there.background("import", str(tree.folder), "--wait", "--json")
         wait_for(lambda: there.value("SELECT count(*) FROM import_task"), "the folder was walked")
         there.stop()
-        _, complaints = waiting.communicate(timeout=30)
+        _, complaints = waiting.communicate(timeout=120)
     assert waiting.returncode == 1
     assert "stopped meanwhile" in complaints.splitlines()[-1]
     assert "Traceback" not in complaints

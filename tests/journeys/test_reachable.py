@@ -28,7 +28,7 @@ class Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_): return None
 opener = urllib.request.build_opener(Stay, urllib.request.ProxyHandler({}))
 try:
-    answer = opener.open(urllib.request.Request(url, data, headers), timeout=20)
+    answer = opener.open(urllib.request.Request(url, data, headers), timeout=60)
 except urllib.error.HTTPError as refusal:
     answer = refusal
 print(json.dumps([answer.status, dict(answer.headers), answer.read().decode()]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from appliance.media.decoder import DecodePool
 from tests.ingest.conftest import Ingest
 from tests.media import make
 from tests.media_files import put
+from tests.waiting import until
 
 
 def long_film(seconds: int = 14) -> bytes:
@@ -58,13 +58,14 @@ async def work(ingest: Ingest, claimed: Claimed, pool: DecodePool | None = None)
 
 async def until_making(ingest: Ingest, asset_id: int) -> playing.Playing:
     """Wait until something of the film can be watched."""
-    for _ in range(400):
+
+    async def making() -> playing.Playing | None:
         async with ingest.db.unit_of_work() as uow:
             now = await playing.state(uow.sql, asset_id)
-        if now is not None and now.made_s > 0:
-            return now
-        await asyncio.sleep(0.05)
-    raise AssertionError("nothing was made")
+        return now if now is not None and now.made_s > 0 else None
+
+    made: playing.Playing = await until(making, "something was made")
+    return made
 
 
 def frames_of(content: bytes) -> int:

@@ -58,7 +58,7 @@ async def run(pool: DecodePool, path: bytes, *, timeout: float = 60.0) -> Decode
         return await child.decode([Wanted.named("grid-240", path + b".webp")], timeout=timeout)
 
 
-async def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], *, seconds: float = 60.0) -> None:
     """Wait for a condition; fail when it does not come true."""
     give_up = time.monotonic() + seconds
     while not condition():

@@ -18,6 +18,10 @@ from queues.process import Contact, Process
 from queues.valkey import connect
 from queues.worker import Group
 from tests.queues.tables import TestBase, Yard
+from tests.waiting import until
+
+
+__all__ = ["Make", "bell", "make_process", "quick", "serve", "store", "until"]
 
 
 INSTALLATION = "test"
@@ -87,19 +91,6 @@ async def serve(make_process: Make, store: Database) -> AsyncIterator[Make]:
     for process, task in running:
         process.stopping.set()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
     facts.ring_with(facts._silent)
     databases.use(None)
-
-
-async def until(condition: Callable[[], Any], what: str, limit: float = 20) -> Any:
-    """Wait for a condition; the limit only ends a hopeless wait."""
-    async with asyncio.timeout(limit):
-        while True:
-            answer = condition()
-            if asyncio.iscoroutine(answer):
-                answer = await answer
-            if answer:
-                return answer
-            await asyncio.sleep(0.02)
-    raise AssertionError(what)

@@ -32,7 +32,7 @@ class WorkerProcess:
     def send(self, number: int) -> None:
         self.process.send_signal(number)
 
-    async def ended(self, limit: float = 15) -> int:
+    async def ended(self, limit: float = 60) -> int:
         async with asyncio.timeout(limit):
             while self.process.poll() is None:
                 await asyncio.sleep(0.02)

@@ -134,7 +134,7 @@ async def test_no_ring_is_lost_in_the_ending_window(store: Database, serve: Any)
     async def done() -> bool:
         return await states(store) == {"complete": 60}
 
-    await until(done, "each came in by its own ring", 10)
+    await until(done, "each came in by its own ring")
     assert len(yard.seen) == 60
 
 

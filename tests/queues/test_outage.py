@@ -101,7 +101,7 @@ async def group(fragile: Fragile, own: Database, settings: Settings) -> AsyncIte
     await until(lambda: process.worker_id, "enrolled")
     yield yard, process
     process.stopping.set()
-    await asyncio.wait({serving}, timeout=15)
+    await asyncio.wait({serving}, timeout=60)
     await bell.close()
     assert serving.done()
 
@@ -133,7 +133,7 @@ async def test_a_killed_database_costs_nothing_but_time(
             return await states(own) == {"complete": 300}
         return False
 
-    await until(done, "all stowed", 40)
+    await until(done, "all stowed")
     found = await crates(own)
     assert {c["effects"] for c in found} == {1}
     assert {c["deliveries"] for c in found} == {0}

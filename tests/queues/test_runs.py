@@ -120,7 +120,7 @@ async def test_a_cancelled_run_is_cancelled_at_once_and_stays_so(store: Database
     await until(lambda: yard.seen, "begun")
 
     process.end_all(Why.CANCELLED)
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 60)
 
     assert (await voyage(store, row))["status"] == "cancelled"
     assert [r["status"] for r in await recorded(store)] == ["cancelled"]
@@ -135,7 +135,7 @@ async def test_an_orderly_stop_gives_the_row_back_at_no_cost(store: Database, ma
     await until(lambda: yard.seen, "begun")
 
     process.end_all(Why.STOPPING)
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 60)
 
     found = await voyage(store, row)
     assert (found["status"], found["interruptions"], found["claim"]) == ("pending", 0, None)
@@ -190,7 +190,7 @@ async def test_wrap_up_comes_before_the_limit_and_lets_the_body_end_tidily(
     async with store.unit_of_work() as uow:
         await clock.queue(uow, bail, asked_by="mara", silence=60)
 
-    await asyncio.wait_for(runs.execute(process, bail, None), 10)
+    await asyncio.wait_for(runs.execute(process, bail, None), 60)
 
     assert [(r["status"], r["counts"]) for r in await recorded(store)] == [("done", {"buckets": 3})]
 

@@ -49,7 +49,7 @@ class Instance:
         found = [p for p in self.health.get("processes", []) if p["name"] == name]
         return found[0] if found else {}
 
-    def page(self, limit: float = 10) -> str:
+    def page(self, limit: float = 60) -> str:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=limit) as answer:
             text: str = answer.read().decode()
             return text
@@ -77,7 +77,7 @@ class Instance:
             self.process.kill()
             self.process.wait()
 
-    def end(self, number: signal.Signals = signal.SIGTERM, limit: float = 30) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM, limit: float = 60) -> int:
         self.process.send_signal(number)
         return self.process.wait(timeout=limit)
 
@@ -124,7 +124,7 @@ def instance(data: Path, **options: Any) -> Iterator[Instance]:
         if started.process.poll() is None:
             started.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                started.process.wait(timeout=20)
+                started.process.wait(timeout=60)
             started.process.kill()
 
 

@@ -62,7 +62,7 @@ def test_waits_for_a_database_that_is_not_up_yet(data):
     finally:
         started.end()
         server.send_signal(signal.SIGINT)
-        server.wait(timeout=20)
+        server.wait(timeout=60)
 
 
 def test_database_of_another_program_is_refused_and_unchanged(data, empty_database):

@@ -53,7 +53,7 @@ def test_children_end_with_a_killed_supervisor_and_the_next_start_is_clean(used)
         pids = list(running.pids().values())
         running.process.kill()
         running.process.wait()
-        wait_until(lambda: alive(pids) == [], "all children ended", limit=20)
+        wait_until(lambda: alive(pids) == [], "all children ended")
 
     with instance(used) as again:
         assert again.page()
@@ -190,7 +190,7 @@ def test_interrupted_first_start_is_begun_again(data):
 
 def test_crashing_group_backs_off_and_shows_as_degraded(used):
     with instance(used, crashing="long") as running:
-        wait_until(lambda: running.process_state("long").get("state") == "degraded", "it shows", limit=20)
+        wait_until(lambda: running.process_state("long").get("state") == "degraded", "it shows")
 
         assert running.health["state"] == "degraded"
         assert running.process_state("web")["state"] == "running"
@@ -200,7 +200,7 @@ def test_crashing_group_backs_off_and_shows_as_degraded(used):
 
 def test_imports_pause_below_the_floor_and_say_so(used):
     with instance(used, disk_floor_mb=10**9) as running:
-        wait_until(running.home.imports_paused.exists, "imports are paused", limit=20)
+        wait_until(running.home.imports_paused.exists, "imports are paused")
 
         assert "are free" in json.loads(running.home.imports_paused.read_text())["reason"]
         wait_until(lambda: running.health.get("imports_paused_reason"), "the health file says it")

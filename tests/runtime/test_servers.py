@@ -84,7 +84,7 @@ def test_is_down_before_the_start_and_after_the_end(postgres):
     assert postgres.answer() is Answer.DOWN
     process = started(postgres)
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
 
     assert postgres.answer() is Answer.DOWN
 

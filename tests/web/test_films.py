@@ -14,6 +14,7 @@ from appliance.web import films
 from tests.ingest.conftest import Ingest, folder, ingest
 from tests.library.films import film, frames_of, long_film, take, wish, work
 from tests.media import make
+from tests.waiting import until
 
 
 __all__ = ["folder", "ingest"]
@@ -57,10 +58,7 @@ async def test_a_film_is_sent_while_it_is_made_and_the_connection_is_the_wish(
 ) -> None:
     number = await film(ingest, folder, "a.avi", long_film(6))
     watching = asyncio.create_task(client.get(f"/media/{number}/play", headers={"Range": "bytes=0-"}))
-    taken: list[Claimed] = []
-    while not taken:
-        taken = await take(ingest)
-        await asyncio.sleep(0.05)
+    taken: list[Claimed] = await until(lambda: take(ingest), "it was wished for")
     assert await work(ingest, taken[0]) == "encoded"
     answer = await watching
     assert answer.status_code == 200
@@ -77,10 +75,7 @@ async def test_a_film_whose_file_was_deleted_is_made_again(
     for place in ingest.settings.home.renditions.rglob("play.mp4"):
         place.unlink()
     asked = asyncio.create_task(client.get(f"/media/{number}/play"))
-    taken: list[Claimed] = []
-    while not taken:
-        taken = await take(ingest)
-        await asyncio.sleep(0.05)
+    taken: list[Claimed] = await until(lambda: take(ingest), "it was wished for")
     await work(ingest, taken[0])
     assert frames_of((await asked).content) == 30
 

@@ -17,6 +17,7 @@ from appliance.library.queries import Sendable
 from appliance.web.remembering import Remembered, remembered
 from appliance.web.sending import Span, disposition, span
 from tests.seed import seed
+from tests.waiting import until
 from tests.web.conftest import PARTIAL, statements
 
 
@@ -49,6 +50,12 @@ async def test_pictures_that_do_not_exist_are_not_found(
     assert (await client.get(path)).status_code == 404
 
 
+async def is_wished(db: Database) -> bool:
+    async with db.unit_of_work() as uow:
+        wished: bool = await uow.sql.fetchval("SELECT priority = 0 FROM rendition WHERE name = 'preview'")
+        return wished
+
+
 async def test_a_turned_picture_is_never_kept_as_it_was_before(
     client: httpx.AsyncClient, db: Database, settings: Settings
 ) -> None:
@@ -57,8 +64,9 @@ async def test_a_turned_picture_is_never_kept_as_it_was_before(
     async with db.unit_of_work() as uow:
         digest = await uow.sql.fetchval("SELECT sha256 FROM asset WHERE id = $1", number)
         await uow.sql.execute("UPDATE rendition SET status = 'pending', version = 2 WHERE name = 'grid-240'")
-    asked = asyncio.create_task(client.get(f"/media/{number}/grid-240?v=2"))
-    await asyncio.sleep(0.3)
+    with statements(db) as seen:
+        asked = asyncio.create_task(client.get(f"/media/{number}/grid-240?v=2"))
+        await until(lambda: sum("FROM rendition" in s for s in seen) > 2, "it looked again and again")
     assert not asked.done()
     settings.home.rendition(digest, "grid-240").write_bytes(b"RIFFturned")
     async with db.unit_of_work() as uow:
@@ -75,13 +83,7 @@ async def test_a_missing_preview_is_put_first_and_waited_for(
 ) -> None:
     number = (await seed(db, settings.home, 1, preview=False))[0]
     waiting = asyncio.create_task(client.get(f"/media/{number}/preview"))
-    for _ in range(200):
-        async with db.unit_of_work() as uow:
-            row = await uow.sql.fetchrow("SELECT priority, asset_id FROM rendition WHERE name = 'preview'")
-        if row["priority"] == 0:
-            break
-        await asyncio.sleep(0.01)
-    assert row["priority"] == 0
+    await until(lambda: is_wished(db), "it was put first")
     async with db.unit_of_work() as uow:
         digest = await uow.sql.fetchval("SELECT sha256 FROM asset WHERE id = $1", number)
         settings.home.rendition(digest, "preview").write_bytes(b"RIFFsharp")
@@ -218,7 +220,7 @@ async def test_a_pipe_in_place_of_the_file_blocks_nobody_a55(
     number, file = await asset(db, settings)
     file.unlink()
     os.mkfifo(file)
-    await asyncio.wait_for(_gone(client, number, "has changed"), 5)
+    await asyncio.wait_for(_gone(client, number, "has changed"), 60)
 
 
 async def test_what_browsers_might_run_is_a_download(
