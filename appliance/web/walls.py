@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-PAGE, ABOVE = 60, 36
-"""Items of a page and, around a place, above it. A browser keeps the pages that touch the screen and a screen
-on either side of it: smaller pages are fewer elements beyond what is needed, larger ones fewer requests."""
+FIRST, PAGE, ABOVE = 84, 60, 36
+"""Items of the first page, of one that follows and, around a place, above it.
+
+The first fills a screen and what is kept below it, so that nothing more is asked for before someone scrolls.
+A browser keeps the pages that touch the screen and a screen on either side of it: smaller pages are fewer
+elements beyond what is needed, larger ones fewer requests.
+"""
 RANGE_LIMIT = 3 * PAGE
 """A chunk that is asked for again may have grown by what came in since; beyond this it is split."""
 EAGER = 12
@@ -96,8 +100,9 @@ class View:
 
     async def down(self, place: Position, *, inclusive: bool = False, at_top: bool = False) -> View:
         """The page below a place."""
-        found = await services.older(self.sql, self.plan, place, PAGE + LOOK_AHEAD, inclusive=inclusive)
-        run, ends = self._portion(found, PAGE)
+        limit = FIRST if at_top else PAGE
+        found = await services.older(self.sql, self.plan, place, limit + LOOK_AHEAD, inclusive=inclusive)
+        run, ends = self._portion(found, limit)
         self.more_older = len(run) < len(found)
         self.more_newer = not at_top
         if run:
