@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from playwright.async_api import Browser
@@ -11,6 +12,7 @@ from tests.browser.test_viewer import shot
 from tests.ingest.conftest import Ingest, folder, ingest
 from tests.library.films import film
 from tests.media import make
+from tests.waiting import until
 
 
 __all__ = ["folder", "ingest"]
@@ -19,11 +21,24 @@ MAKING = """UPDATE conversion SET status = 'processing', claim = gen_random_uuid
 took_s = 30 RETURNING id"""
 
 
-async def left(ingest: Ingest) -> float:
-    (row,) = await ingest.rows(
-        "SELECT extract(epoch FROM wanted_until - now())::float AS left FROM conversion"
-    )
-    return float(str(row["left"]))
+async def wanted_until(ingest: Ingest) -> datetime:
+    (row,) = await ingest.rows("SELECT wanted_until FROM conversion")
+    assert isinstance(row["wanted_until"], datetime)
+    return row["wanted_until"]
+
+
+async def is_renewed(ingest: Ingest) -> bool:
+    """Somebody looks: more is left of the wish than one who leaves leaves behind."""
+    return await wanted_until(ingest) - datetime.now(UTC) > timedelta(seconds=8)
+
+
+async def ended(ingest: Ingest, before: datetime) -> None:
+    """Until the wish was cut short, which only happens when somebody says that they leave."""
+
+    async def shorter() -> bool:
+        return await wanted_until(ingest) < before
+
+    await until(shorter, "the wish ended")
 
 
 async def test_the_page_says_how_far_a_film_is_and_leaving_it_ends_the_wish(
@@ -41,11 +56,11 @@ async def test_the_page_says_how_far_a_film_is_and_leaving_it_ends_the_wish(
             await made.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             await shot(made, f"film-{width}-{scheme}")
             assert await made.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert await left(ingest) > 8
+    await until(lambda: is_renewed(ingest), "the wish is renewed")
 
+    before = await wanted_until(ingest)
     await made.page.goto(f"{site.url}/")
-    await made.page.wait_for_timeout(300)
-    assert await left(ingest) < 5
+    await ended(ingest, before)
     assert await made.troubles() == []
 
 
@@ -65,13 +80,14 @@ async def test_stepping_on_in_the_viewer_ends_the_wish_and_stepping_back_renews_
     if await made.page.evaluate("document.querySelector('[data-does=next]').disabled"):
         away, back = back, away
 
+    await until(lambda: is_renewed(ingest), "the wish is renewed")
+    before = await wanted_until(ingest)
     await made.page.keyboard.press(away)
     await made.until(f"location.pathname !== '/asset/{number}'")
-    await made.page.wait_for_timeout(300)
-    assert await left(ingest) < 5
+    await ended(ingest, before)
     await made.page.keyboard.press(back)
     await made.until(f"({SAYS}).startsWith('Preparing this video, 37 %')")
-    assert await left(ingest) > 8
+    await until(lambda: is_renewed(ingest), "the wish is renewed")
     assert await made.troubles() == []
 
 
