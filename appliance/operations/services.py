@@ -89,9 +89,11 @@ async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) ->
         raise NotFound("This action is not in the history any more", "Actions are kept for 30 days.")
     _undoable(first)
     made = await _write_undo(uow.sql, operation_id, first, person)
-    if first["changed"] > listing.AT_ONCE:
+    # What is gone does not count: few that are left are done at once, and have their ids by then.
+    left = first["changed"] - first["gone"]
+    if left > listing.AT_ONCE:
         await postpone(uow.sql, made, operation_id)
-        return await settle(uow, made, first["changed"] - first["gone"])
+        return await settle(uow, made, left)
     return await settle(uow, made, await materialise(uow.sql, made, CHANGED, [operation_id]))
 
 

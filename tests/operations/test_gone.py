@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from appliance.core.errors import Conflict
-from appliance.operations import carrying, history
+from appliance.operations import carrying, history, listing
 from appliance.operations.history import OperationView
 from tests.operations.conftest import Library
 
@@ -50,6 +50,20 @@ async def test_what_is_left_is_undone_and_what_is_gone_is_counted(library: Libra
     assert (undone.changed, undone.notes) == (2, {"gone": 3})
     assert await library.value("SELECT sum(rating) FROM asset") == 0
     assert await library.tagged("sea") == 2
+
+
+async def test_the_few_that_are_left_of_very_many_are_undone(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "AT_ONCE", 3)
+    ids = await library.fill(5)
+    rated = await library.act("rate", ids, rating="3")
+    await purge(library, ids[:3])
+
+    undone = await library.undo(rated.id)
+
+    assert (undone.status, undone.changed) == ("done", 2)
+    assert await library.value("SELECT sum(rating) FROM asset") == 0
 
 
 async def test_only_what_an_action_changed_counts_as_gone_from_it(library: Library) -> None:
