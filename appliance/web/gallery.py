@@ -111,7 +111,7 @@ class GalleryController(Controller):
                 await view.again(start, view.place(to), edges)
             else:
                 await _only(view, before, after)
-            await remembered.learn(uow.sql, [t.id for t in view.tiles])
+            await remembered.learn(uow.sql, [t.id for t in view.tiles], request)
         return kept(request, fragment("gallery/_chunk.html", far=True, **view.values()), seconds=KEEP_SECONDS)
 
     @get("/items/new")
@@ -172,7 +172,7 @@ async def _page(
 ) -> Response[Any]:
     plan, q = view.plan, view.q
     beat, since = await pulse(sql), await services.newest_id(sql)
-    await remembered.learn(sql, [t.id for t in view.tiles])
+    await remembered.learn(sql, [t.id for t in view.tiles], request)
     counts = await _counts(sql, plan, q)
     mark = f"{since}.{counts['total'].count}.{view.waiting}.{int(beat.busy)}"
     if wants_fragment(request) and known == mark:
