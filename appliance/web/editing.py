@@ -194,13 +194,13 @@ class EditingController(Controller):
         sent: When = await form(request, When)
         async with db.unit_of_work() as uow:
             asset = await queries.asset(uow.sql, asset_id)
-            try:
-                to = moment(sent.day, sent.time)
-            except Invalid as refused:
-                return await answer(
-                    request, asset, "_edit_date", status=422, open=True, refused=refused, sent=sent
-                )
-            wish = {"to": to.isoformat()}
+        try:
+            wish = {"to": moment(sent.day, sent.time).isoformat()}
+        except Invalid as refused:
+            return await answer(
+                request, asset, "_edit_date", status=422, open=True, refused=refused, sent=sent
+            )
+        async with db.unit_of_work() as uow:
             beside = await did(
                 uow, asset_id, Kind.DATE, wish, person=person_of(request), text="Set the date by hand"
             )

@@ -1,4 +1,4 @@
-"""The history page: what was done to many pictures at once, by whom, and the way back."""
+"""The history page: what was done to pictures, to one or to many at once, by whom, and the way back."""
 
 from __future__ import annotations
 
