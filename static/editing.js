@@ -65,6 +65,8 @@
 
   // Whoever types faster than the server answers keeps what was typed, and an Enter in between counts.
   const named = () => document.getElementById("tag-name");
+  // Other parts of the page are asked for and swapped meanwhile.
+  const tagged = ({ detail }) => /\/asset\/\d+\/tags/.test(detail?.ctx?.request?.action);
   let typing = false, sent = null, ahead = "", again = false;
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-adds-tag]") || !event.target.contains(named())) return;
@@ -74,16 +76,15 @@
     typing = Boolean(document.activeElement?.closest?.("[data-adds-tag]"));
     ahead = sent !== null && named() && named().value !== sent ? named().value : "";
   });
-  document.body.addEventListener("htmx:finally:request", () => { sent = null; again = false; });
-  document.body.addEventListener("htmx:after:swap", () => {
+  document.body.addEventListener("htmx:finally:request", (event) => { if (tagged(event)) { sent = null; again = false; } });
+  document.body.addEventListener("htmx:after:swap", (event) => {
     // The next tag can be typed without reaching for the mouse.
     if (typing && !document.activeElement?.closest?.("[data-adds-tag]")) {
       (document.getElementById("tag-kind") || named())?.focus();
     }
     typing = false;
     const field = named(), more = again;
-    sent = null;
-    again = false;
+    if (tagged(event)) { sent = null; again = false; }
     if (ahead && field && !field.value) {
       field.value = ahead;
       if (more) setTimeout(() => field.form?.requestSubmit());
