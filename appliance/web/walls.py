@@ -26,7 +26,9 @@ The first fills a screen and what is kept below it, so that nothing more is aske
 A browser keeps the pages that touch the screen and a screen on either side of it: smaller pages are fewer
 elements beyond what is needed, larger ones fewer requests.
 """
-RANGE_LIMIT = 3 * PAGE
+MIDDLING = 7.0
+"""Width of a row, in heights, for which these hold; where more stand in a row, a page has more."""
+RANGE_LIMIT = 5 * PAGE
 """A chunk that is asked for again may have grown by what came in since; beyond this it is split."""
 EAGER = 12
 
@@ -55,6 +57,7 @@ class View:
     def __init__(self, sql: Connection[Any], plan: Plan, visitor: Visitor, q: str) -> None:
         self.sql, self.plan, self.q = sql, plan, q
         self.target = visitor.target
+        self.times = max(1.0, self.target / MIDDLING)
         self.chunk: Chunk | None = None
         self.more_newer = self.more_older = False
         self.anchor = 0
@@ -85,6 +88,9 @@ class View:
         """The next possible place below one."""
         return Position(place.value, place.id + (1 if self.plan.order.rising else -1))
 
+    def _many(self, items: int) -> int:
+        return round(items * self.times)
+
     def _portion(self, found: Any, limit: int) -> tuple[Any, bool]:
         return rows.portion(found, limit, self.target, by_month=self.plan.by_month)
 
@@ -100,7 +106,7 @@ class View:
 
     async def down(self, place: Position, *, inclusive: bool = False, at_top: bool = False) -> View:
         """The page below a place."""
-        limit = FIRST if at_top else PAGE
+        limit = self._many(FIRST if at_top else PAGE)
         found = await services.older(self.sql, self.plan, place, limit + LOOK_AHEAD, inclusive=inclusive)
         run, ends = self._portion(found, limit)
         self.more_older = len(run) < len(found)
@@ -111,8 +117,9 @@ class View:
 
     async def up(self, place: Position) -> View:
         """The page above a place."""
-        found = await services.newer(self.sql, self.plan, place, PAGE + LOOK_AHEAD)
-        run, begins = self._portion(found, PAGE)
+        limit = self._many(PAGE)
+        found = await services.newer(self.sql, self.plan, place, limit + LOOK_AHEAD)
+        run, begins = self._portion(found, limit)
         self.more_newer, self.more_older = len(run) < len(found), True
         if run:
             tiles = list(reversed(run))
@@ -121,10 +128,11 @@ class View:
 
     async def around(self, place: Position) -> View:
         """The page that holds a place, with something above it, so that one can scroll both ways."""
-        newer = await services.newer(self.sql, self.plan, place, ABOVE + LOOK_AHEAD)
-        older = await services.older(self.sql, self.plan, place, PAGE + LOOK_AHEAD, inclusive=True)
-        head, begins = self._portion(newer, ABOVE)
-        tail, ends = self._portion(older, PAGE)
+        above, below = self._many(ABOVE), self._many(PAGE)
+        newer = await services.newer(self.sql, self.plan, place, above + LOOK_AHEAD)
+        older = await services.older(self.sql, self.plan, place, below + LOOK_AHEAD, inclusive=True)
+        head, begins = self._portion(newer, above)
+        tail, ends = self._portion(older, below)
         self.more_newer, self.more_older = len(head) < len(newer), len(tail) < len(older)
         tiles = [*reversed(head), *tail]
         self.anchor = len(head)
