@@ -147,6 +147,7 @@ const Wall = (() => {
       while (kept[beyond]) kept[beyond].remove();
       if (way === "after") kept.before(made); else kept.after(made);
     });
+    for (const [id, chunk] of held) if (!chunk.isConnected) held.delete(id);
     watch(made);
   };
 
