@@ -12,7 +12,7 @@ const Keys = (() => {
     { scope: "page", group: "Everywhere", keys: ["g a"], name: "go-activity", words: "Go to activity" },
     { scope: "page", group: "Everywhere", keys: ["g s"], name: "go-settings", words: "Go to settings" },
     { scope: "page", group: "Everywhere", keys: ["u"], name: "upload", words: "Upload files" },
-    { scope: "page", group: "Everywhere", keys: ["z"], name: "undo", words: "Undo the last bulk action" },
+    { scope: "page", group: "Everywhere", keys: ["z"], name: "undo", words: "Undo the last action" },
     { scope: "grid", group: "Gallery", keys: ["ArrowLeft", "h"], name: "left", words: "Picture to the left" },
     { scope: "grid", group: "Gallery", keys: ["ArrowRight", "l"], name: "right", words: "Picture to the right" },
     { scope: "grid", group: "Gallery", keys: ["ArrowUp", "k"], name: "up", words: "Row above" },

@@ -1,1 +1,1 @@
-"""Bulk actions on assets, and their undo."""
+"""Actions on assets, on one or on very many, and their undo."""

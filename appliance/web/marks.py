@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from appliance.core.errors import Invalid
-from appliance.operations.kinds import Kind
+from appliance.operations.kinds import Kind, arguments
 
 
 class Marks(msgspec.Struct):
@@ -40,9 +40,7 @@ STATES = {
 def wish_of(sent: Marks) -> Wish:
     """What a pressed button asks for; refused when it is none of ours."""
     if sent.rating:
-        if sent.rating not in {"0", "1", "2", "3", "4", "5"}:
-            raise Invalid("A rating is a number from 0 to 5")
-        return Wish(Kind.RATE, {"rating": int(sent.rating)})
+        return Wish(Kind.RATE, arguments(Kind.RATE, {"rating": sent.rating}))
     if sent.favourite:
         return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {})
     if sent.private:
