@@ -202,10 +202,6 @@ class Register:
         """Drain tasks with their tables."""
         return ((t, t.drain) for t in self.tasks if t.drain)
 
-    def ledgers(self) -> Iterator[tuple[Task, Ledger]]:
-        """Run tasks with a table of their own."""
-        return ((t, t.ledger) for t in self.tasks if t.ledger)
-
     def scheduled(self) -> tuple[Task, ...]:
         """Tasks with a schedule."""
         return tuple(t for t in self.tasks if t.cron)

@@ -194,14 +194,6 @@ async def view_batch(sql: Connection[Any], batch_id: int) -> BatchView:
     return BatchView(*row)
 
 
-async def live_batches(sql: Connection[Any]) -> list[BatchView]:
-    """All batches that are not over, oldest first."""
-    rows = await sql.fetch(
-        f"{_VIEW} WHERE import_batch.status IN ('pending', 'walking', 'importing') ORDER BY import_batch.id"
-    )
-    return [BatchView(*r) for r in rows]
-
-
 _VIEW = f"""
 SELECT import_batch.id, root_id, path, import_batch.mode, import_batch.status,
        import_batch.status IN ('done', 'error', 'cancelled') OR ({FINISHED}),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.core.errors import NotFound, VitrineError
-
-
-class NoAsset(NotFound):
-    """No asset has this number."""
+from appliance.core.errors import VitrineError
 
 
 class NoFile(VitrineError):

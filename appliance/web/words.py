@@ -126,11 +126,6 @@ def ago(instant: datetime | None) -> str:
     return f"{local.day} {MONTHS[local.month - 1]}{year}, {local:%H:%M}"
 
 
-def clock_time(instant: datetime | None) -> str:
-    """The time of day in the zone of the installation."""
-    return NOTHING if instant is None else f"{_local(instant):%H:%M:%S}"
-
-
 def wall(moment: datetime | None) -> str:
     """A wall-clock time without a zone: 12 Nov 2026, 15:42."""
     if moment is None:
