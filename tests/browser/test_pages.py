@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 
 from appliance.core.db import Database
-from tests.browser.conftest import CHROMIUM, NAME, PASSWORD, Site, by_link, set_up, visit
+from tests.browser.conftest import ARGS, CHROMIUM, NAME, PASSWORD, Site, by_link, set_up, visit
 from tests.seed import seed
 
 
@@ -52,7 +52,7 @@ async def test_on_plain_http_in_the_home_network_forms_work(site: Site, db: Data
     """Browsers send no Sec-Fetch headers there: only a true Origin tells our form from a stranger's."""
     async with async_playwright() as playwright:
         rules = f"--host-resolver-rules=MAP nas.lan 127.0.0.1:{site.url.rpartition(':')[2]}"
-        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGS, rules])
         made = await visit(launched, Site("http://nas.lan", site.settings))
         await by_link(made, db)
         assert await made.page.evaluate("isSecureContext") is False
