@@ -105,7 +105,12 @@ class Visit:
     said: list[str] = field(default_factory=list)
 
     async def troubles(self) -> list[str]:
-        return self.said + list(await self.page.evaluate("window.troubles || []"))
+        # A page that leads elsewhere just now is asked when it is there.
+        for _ in range(3):
+            with contextlib.suppress(Error):
+                return self.said + list(await self.page.evaluate("window.troubles || []"))
+            await self.page.wait_for_load_state()
+        raise AssertionError("the page does not come to rest")
 
     async def top_of(self, selector: str) -> float:
         found: Any = await self.page.evaluate(
