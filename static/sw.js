@@ -43,6 +43,12 @@ const share = async (request) => {
   } catch { /* no room to keep them: straight to the server, which says what it took */ }
   return fetch(SHARE, { method: "POST", body: form, redirect: "manual" });
 };
+// Whoever may not send must not leave files behind for the next who may.
+const visit = async (request) => {
+  const answer = await fetch(request);
+  if (answer.status === 403 && new URL(request.url).searchParams.has("shared")) await caches.delete(SHARED);
+  return answer;
+};
 const kept = async (asked, error) => {
   const found = await (await caches.open(SHELL)).match(asked);
   if (found) return found;
@@ -56,6 +62,6 @@ addEventListener("fetch", (event) => {
   if (page && request.method === "POST" && pathname === SHARE) {
     event.respondWith(share(request).catch((error) => kept(OFFLINE, error)));
   } else if ((page && request.method === "GET") || pathname.startsWith("/static/")) {
-    event.respondWith(fetch(request).catch((error) => kept(page ? OFFLINE : request, error)));
+    event.respondWith((page ? visit(request) : fetch(request)).catch((error) => kept(page ? OFFLINE : request, error)));
   }
 });

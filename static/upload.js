@@ -225,7 +225,7 @@ const Uploads = ((parts) => {
     const sending = item.state === "sending";
     find("progress").hidden = !sending;
     find("progress").value = item.file.size ? item.sent / item.file.size : 0;
-    find("[data-cancel]").hidden = !sending;
+    find("[data-cancel]").hidden = !sending && !(item.shared && item.state === "failed");
     find("[data-again]").hidden = item.state !== "failed" || Boolean(item.result);
     if (item.result) { if (!item.result.isConnected) find(".state").replaceChildren(item.result); return; }
     const says = { sending: item.note || `${Math.floor(100 * item.sent / (item.file.size || 1))}%`, reading: "Being read", waiting: "Waits", cancelled: "Cancelled", failed: "Not sent" };

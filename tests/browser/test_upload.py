@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Route
 
+from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.media.decoder import DecodePool
 from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
 from tests.browser.test_accessible import violations
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
+from tests.people import a_person
 
 
 @pytest.fixture
@@ -375,6 +377,27 @@ async def test_shared_file_that_was_cancelled_does_not_come_again(
     await made.page.click(".dock [data-cancel]")
 
     await made.until(f"{LAID}.then((left) => left === 0)")
+    await made.context.close()
+
+
+async def test_what_somebody_shared_who_may_not_send_is_not_left_for_the_next(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    made = await at_upload(browser, site, db)
+    await worked(made)
+    await signed_out(made)
+    async with db.unit_of_work() as uow:
+        await a_person(uow, "ben", PASSWORD, role=Role.VIEWER)
+    await share(made, ("a.jpg", jpeg(1)))
+    await made.page.wait_for_url("**/login?next=*")
+
+    await made.page.fill("#name", "ben")
+    await made.page.fill("#password", PASSWORD)
+    await made.page.click("button[type=submit]")
+
+    await made.page.wait_for_url("**/upload?shared=1")
+    assert "Only administrators" in await made.page.inner_text("main")
+    assert await made.page.evaluate(LAID) == 0
     await made.context.close()
 
 
