@@ -180,7 +180,11 @@ async def _undo(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
             done = await changes.change_back(uow.sql, kind, first.id, ids, first.arguments)
             await _follow(uow, kind, done)
             back = dict.fromkeys(done, True)
-    return Done(dict.fromkeys(back), Counter({"changed_since": len(ids) - sum(back.values())}))
+    # Whoever was given something back is held by this transaction: only others can have gone.
+    there = await uow.sql.fetchval("SELECT count(*) FROM asset WHERE id = ANY($1::bigint[])", ids)
+    return Done(
+        dict.fromkeys(back), Counter({"changed_since": there - sum(back.values()), "gone": len(ids) - there})
+    )
 
 
 async def _write_down(sql: Connection[Any], operation_id: int, ids: Sequence[int], done: Done) -> None:

@@ -1,4 +1,7 @@
-"""What the history keeps of assets that were deleted for good: how many they were, and no word of them."""
+"""How much of an action can still be taken back: what was deleted for good since, or given back already.
+
+Of assets that were deleted the history keeps how many they were, and no word of them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,21 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-GONE = "(SELECT coalesce(sum(g.assets), 0)::int FROM operation_gone g WHERE g.operation_id = o.id)"
+def _gone(action: str) -> str:
+    return (
+        f"(SELECT coalesce(sum(g.assets), 0)::int FROM operation_gone g WHERE g.operation_id = {action}.id)"
+    )
+
+
+GONE = _gone("o")
 """Of the action `o`; a few rows, however many assets it changed."""
+LEFT = (
+    f"(o.changed - {GONE} - (SELECT coalesce(sum(b.changed - {_gone('b')}), 0)::bigint"
+    " FROM operation b WHERE b.undoes = o.id))"
+)
+"""How many assets of the action `o` are still there and were given back by no undo of it."""
+LOST = f"({GONE} - (SELECT coalesce(sum({_gone('b')}), 0)::int FROM operation b WHERE b.undoes = o.id))"
+"""How many were deleted for good before any undo of `o` gave them back."""
 
 
 async def count_in(sql: Connection[Any], purge_id: int, ids: Sequence[int]) -> None:
@@ -24,7 +40,7 @@ async def count_in(sql: Connection[Any], purge_id: int, ids: Sequence[int]) -> N
         "WITH touched AS (SELECT i.operation_id AS id, count(*) AS assets FROM operation_item i"
         "  WHERE i.asset_id = ANY($2::bigint[]) AND i.changed GROUP BY i.operation_id),"
         " kept AS (SELECT o.id FROM operation o JOIN touched t ON t.id = o.id"
-        "  WHERE o.kind NOT IN ('purge', 'undo') ORDER BY o.id FOR KEY SHARE OF o)"
+        "  WHERE o.kind <> 'purge' ORDER BY o.id FOR KEY SHARE OF o)"
         " INSERT INTO operation_gone AS g (operation_id, purge_id, assets)"
         " SELECT t.id, $1, t.assets FROM touched t JOIN kept USING (id)"
         " ON CONFLICT (operation_id, purge_id) DO UPDATE SET assets = g.assets + excluded.assets",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from appliance.core.errors import NotFound
-from appliance.operations.gone import GONE
+from appliance.operations.gone import GONE, LEFT
 from appliance.operations.kinds import FINAL, Kind
 from appliance.operations.services import KEPT_FOR
 from appliance.operations.stored import plain
@@ -44,11 +44,13 @@ class OperationView(msgspec.Struct, frozen=True):
     undone: Kind | None
     """What an undo takes back."""
     taken_back: str | None
-    """The state of the undo of this one; `in vain` where all of it had been changed since."""
+    """How far this one is undone; `in vain` where all of it had been changed since, `partly` where some."""
     fresh: bool
     """Young enough to be undone."""
     gone: int
     """How many of those that it changed were deleted for good since."""
+    left: int
+    """How many of them an undo may still give back."""
     asset_id: int | None
     """The one that it is about, where it is about one that still exists."""
 
@@ -63,9 +65,9 @@ class OperationView(msgspec.Struct, frozen=True):
         return (
             not self.live
             and self.kind not in FINAL
-            and self.changed > self.gone
+            and self.left > 0
             and self.fresh
-            and self.taken_back is None
+            and self.taken_back != "running"
         )
 
     @property
@@ -80,10 +82,12 @@ SELECT o.id, o.kind, o.arguments - '{{note,later}}'::text[] AS arguments, o.quer
        o.status, o.total, o.done, o.changed, o.notes, o.error, o.queued_at, o.finished_at,
        o.cancel_asked_at IS NOT NULL AS cancel_asked, o.undoes,
        first.kind AS undone,
-       (SELECT CASE WHEN b.status = 'done' AND b.changed = 0 THEN 'in vain' ELSE b.status END
-           FROM operation b WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))
-           AS taken_back,
-       o.finished_at > now() - $1::interval AS fresh, {GONE} AS gone,
+       (SELECT CASE WHEN bool_or(b.status IN ('pending', 'running')) THEN 'running'
+               WHEN sum(b.changed) > 0 THEN CASE WHEN {LEFT} > 0 THEN 'partly' ELSE 'done' END
+               WHEN bool_or(b.status = 'done') THEN 'in vain' END
+           FROM operation b WHERE b.undoes = o.id) AS taken_back,
+       o.finished_at > now() - $1::interval AS fresh,
+       CASE WHEN o.kind = 'undo' THEN 0 ELSE {GONE} END AS gone, {LEFT} AS left,
        CASE WHEN o.total = 1 THEN (SELECT a.id FROM operation_item i JOIN asset a ON a.id = i.asset_id
            WHERE i.operation_id = o.id LIMIT 1) END AS asset_id
 FROM operation o LEFT JOIN "user" u ON u.id = o.user_id LEFT JOIN operation first ON first.id = o.undoes
@@ -136,10 +140,11 @@ class Last(NamedTuple):
 async def last_undoable(sql: Connection[Any], person: int | None) -> Last | None:
     """The newest action of a person's last minutes that can still be undone.
 
-    Pressed once too often, the key must not walk back into yesterday.
+    Pressed once too often, the key must not walk back into yesterday; nor does it stay with one whose
+    undo was asked for before: what that left is on the history page.
     """
     row = await sql.fetchrow(
-        f"SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND o.changed > {GONE} AND"
+        f"SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND {LEFT} > 0 AND"
         " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval"
         " AND NOT EXISTS (SELECT 1 FROM operation b"
         "     WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))"

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 AT_ONCE = 20_000
 """More ids than this are written down by the task: a request answers within a second."""
 EVERYTHING = Scope(admin=True)
-CHANGED = "SELECT asset_id AS id FROM operation_item WHERE operation_id = $1 AND changed"
+UNDOABLE = (
+    "SELECT i.asset_id AS id FROM operation_item i WHERE i.operation_id = $1 AND i.changed"
+    " AND NOT EXISTS (SELECT 1 FROM operation b JOIN operation_item t ON t.operation_id = b.id"
+    "     WHERE b.undoes = $1 AND t.asset_id = i.asset_id AND t.changed)"
+)
+"""What an action changed and no undo of it gave back: each asset is given back once."""
 
 
 class MovedOn(Conflict):
@@ -113,7 +118,7 @@ async def catch_up(sql: Connection[Any], operation_id: int, kind: Kind, later: A
     An undo takes what is left of what it takes back: assets may have been deleted since.
     """
     if isinstance(later, int):
-        total = await materialise(sql, operation_id, CHANGED, [later])
+        total = await materialise(sql, operation_id, UNDOABLE, [later])
     else:
         query, values = await ids_of(sql, kind, selections.read(json.dumps(later)))
         total = await materialise(sql, operation_id, query, values)

@@ -53,13 +53,15 @@ class Operation(Keyed, RunColumns, Base):
         CheckConstraint(one_of("status", OperationStatus), name="status"),
         Index("ix_operation_live", "id", postgresql_where=text("status IN ('pending', 'running')")),
         Index("ix_operation_recent", text("id DESC")),
-        # One undo of each operation, however often the button is pressed.
+        # One undo of each operation at a time, however often the button is pressed: whoever asks meanwhile
+        # waits here for the first, and then finds what that one left.
         Index(
-            "uq_operation_undoes",
+            "uq_operation_undoing",
             "undoes",
             unique=True,
-            postgresql_where=text("undoes IS NOT NULL AND status IN ('pending', 'running', 'done')"),
+            postgresql_where=text("undoes IS NOT NULL AND status IN ('pending', 'running')"),
         ),
+        Index("ix_operation_undoes", "undoes", postgresql_where=text("undoes IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "70"}},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from appliance.core.errors import Conflict, NotFound
 from appliance.operations import carrying, kinds, listing
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
-from appliance.operations.gone import GONE
+from appliance.operations.gone import GONE, LEFT, LOST
 from appliance.operations.kinds import FINAL, TAGGING, Kind
-from appliance.operations.listing import CHANGED, materialise, postpone, write
+from appliance.operations.listing import UNDOABLE, materialise, postpone, write
 from appliance.operations.naming import named_tags
 from appliance.operations.purging import Doomed
 from appliance.operations.stored import plain
@@ -78,7 +79,10 @@ async def act(
 
 
 async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) -> Asked:
-    """Take an action back: an action of its own, at most once for each."""
+    """Take back what of an action no undo of it has given back: an action of its own.
+
+    What was changed since stays, and may be asked for again once that change is taken back.
+    """
     first = await uow.sql.fetchrow(
         f"SELECT kind, status, query, changed, {GONE} AS gone, finished_at < now() - $2::interval AS late"
         " FROM operation o WHERE id = $1",
@@ -89,26 +93,37 @@ async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) ->
         raise NotFound("This action is not in the history any more", "Actions are kept for 30 days.")
     _undoable(first)
     made = await _write_undo(uow.sql, operation_id, first, person)
+    left = await _left(uow.sql, operation_id, made)
     # What is gone does not count: few that are left are done at once, and have their ids by then.
-    left = first["changed"] - first["gone"]
     if left > listing.AT_ONCE:
         await postpone(uow.sql, made, operation_id)
         return await settle(uow, made, left)
-    return await settle(uow, made, await materialise(uow.sql, made, CHANGED, [operation_id]))
+    return await settle(uow, made, await materialise(uow.sql, made, UNDOABLE, [operation_id]))
 
 
 async def _write_undo(
     sql: Connection[Any], operation_id: int, first: Mapping[str, Any], person: int | None
 ) -> int:
-    notes = {"gone": first["gone"]} if first["gone"] else {}
     arguments = {"of": first["kind"]}
     try:
         async with sql.transaction():
-            return await write(
-                sql, Kind.UNDO, arguments, person, query=first["query"], undoes=operation_id, notes=notes
-            )
+            return await write(sql, Kind.UNDO, arguments, person, query=first["query"], undoes=operation_id)
     except asyncpg.UniqueViolationError:
-        raise Conflict("This was undone already") from None
+        raise Conflict("This is being undone already") from None
+
+
+async def _left(sql: Connection[Any], operation_id: int, undo_id: int) -> int:
+    """How many there are to give back, looked at when no other undo of the same can begin any more."""
+    row = await sql.fetchrow(
+        f"SELECT {LEFT} AS left, {LOST} AS lost FROM operation o WHERE id = $1", operation_id
+    )
+    if row is None or row["left"] <= 0:
+        raise Conflict("This was undone already")
+    if row["lost"]:
+        notes = json.dumps({"gone": row["lost"]})
+        await sql.execute("UPDATE operation SET notes = $2 WHERE id = $1", undo_id, notes)
+    left: int = row["left"]
+    return left
 
 
 def _undoable(first: Mapping[str, Any]) -> None:

@@ -86,11 +86,18 @@ def _tables() -> None:
     )
     op.create_index("ix_operation_recent", "operation", [sa.literal_column("id DESC")], unique=False)
     op.create_index(
-        "uq_operation_undoes",
+        "uq_operation_undoing",
         "operation",
         ["undoes"],
         unique=True,
-        postgresql_where=sa.text("undoes IS NOT NULL AND status IN ('pending', 'running', 'done')"),
+        postgresql_where=sa.text("undoes IS NOT NULL AND status IN ('pending', 'running')"),
+    )
+    op.create_index(
+        "ix_operation_undoes",
+        "operation",
+        ["undoes"],
+        unique=False,
+        postgresql_where=sa.text("undoes IS NOT NULL"),
     )
     op.create_table(
         "tag",

@@ -9,6 +9,7 @@ import pytest
 from appliance.core.errors import Conflict
 from appliance.operations import carrying, history, listing
 from appliance.operations.history import OperationView
+from appliance.operations.stored import plain
 from tests.operations.conftest import Library
 
 
@@ -80,14 +81,47 @@ async def test_only_what_an_action_changed_counts_as_gone_from_it(library: Libra
     assert (found.gone, found.undoable) == (2, False)
 
 
-async def test_deletions_and_undos_have_nothing_counted_beside_them(library: Library) -> None:
+async def test_deletions_have_nothing_counted_beside_them(library: Library) -> None:
     ids = await library.fill(2)
-    rated = await library.act("rate", ids, rating="3")
-    undone = await library.undo(rated.id)
+    await library.act("rate", ids, rating="3")
     deleted = await purge(library, ids)
     counted = await library.rows("SELECT operation_id, purge_id FROM operation_gone ORDER BY operation_id")
     assert {row["purge_id"] for row in counted} == {deleted}
-    assert not {undone.id, deleted} & {row["operation_id"] for row in counted}
+    assert deleted not in {row["operation_id"] for row in counted}
+
+
+async def test_what_was_given_back_and_then_deleted_is_not_missed(library: Library) -> None:
+    ids = await library.fill(5)
+    rated = await library.act("rate", ids, rating="3")
+    over = await library.act("rate", ids[2:], rating="5")
+    assert (await library.undo(rated.id)).notes == {"changed_since": 3}
+    await library.undo(over.id)
+    await purge(library, ids[1:3])
+
+    found = await seen(library, rated.id)
+    assert (found.left, found.gone, found.taken_back, found.undoable) == (2, 2, "partly", True)
+    undone = await library.undo(rated.id)
+
+    assert (undone.changed, undone.notes) == (2, {"gone": 1})
+    found = await seen(library, rated.id)
+    assert (found.left, found.taken_back, found.undoable) == (0, "done", False)
+    assert (await seen(library, undone.id)).gone == 0
+
+
+async def test_what_is_deleted_between_the_wish_and_its_turn_is_gone_and_not_changed(
+    library: Library,
+) -> None:
+    ids = await library.fill(600)
+    rated = await library.act("rate", ids, rating="3")
+    await library.carry_out(rated.id)
+    await library.act("rate", ids[:1], rating="5")
+    undone = await library.undo(rated.id)
+    await purge(library, ids[-2:])
+
+    await library.carry_out(undone.id)
+
+    after = await library.operation(undone.id)
+    assert (after["changed"], plain(after["notes"])) == (597, {"changed_since": 1, "gone": 2})
 
 
 async def test_one_key_passes_by_what_is_gone(library: Library) -> None:

@@ -82,6 +82,25 @@ async def test_an_undo_that_comes_too_late_says_so_and_is_not_called_undone(
     assert shown.count("Changed since</span>") == 1
     assert "Undone</span>" not in shown
     assert await library.value("SELECT title FROM asset") == "yours"
+    assert f'action="/operations/{first.id}/undo"' in shown
+
+
+async def test_what_was_undone_in_part_says_so_and_offers_the_rest(
+    client: httpx.AsyncClient, library: Library
+) -> None:
+    ids = await library.fill(3)
+    rated = await library.act("rate", ids, rating="3")
+    over = await library.act("rate", ids[:1], rating="5")
+    for operation, state, offered in ((rated, "Partly undone", True), (over, "Undone", False)):
+        answer = await client.post(f"/operations/{operation.id}/undo", headers=PARTIAL)
+        assert answer.status_code == 200
+        shown = (await client.get("/history")).text
+        assert f"{state}</span>" in shown
+        assert (f'action="/operations/{operation.id}/undo"' in shown) is offered
+    assert (await client.post(f"/operations/{rated.id}/undo", headers=PARTIAL)).status_code == 200
+    shown = (await client.get("/history")).text
+    assert "Partly" not in shown
+    assert shown.count(">Undone</span>") == 2
 
 
 async def test_what_is_gone_for_good_offers_no_undo_and_says_why(
