@@ -42,7 +42,7 @@
 
   // The pictures beside this one, once this one is sharp: asking earlier would put theirs before it.
   const early = () => {
-    if (document.querySelector("#picture[hx-get]")) return;
+    if (document.querySelector("#picture[data-waits]")) return;
     for (const step of document.querySelectorAll("[data-next]")) new Image().src = step.dataset.next;
   };
   addEventListener("load", early);

@@ -53,14 +53,11 @@
     form.requestSubmit();
   });
 
-  // The page of the asset shows itself anew, with what it said; a viewer over the gallery redraws what it holds.
+  // The picture, or the viewer over the gallery, draws itself anew; what is half written beside it stays.
   const turned = (id) => {
     // Three quarters are three presses: the line of the last stands for them, and each is in the history.
     for (const line of [...document.querySelectorAll('#toasts [data-kind="turn"]')].slice(0, -1)) line.remove();
-    const event = new CustomEvent("asset:turned", { cancelable: true, detail: { id } });
-    if (!document.body.dispatchEvent(event)) return;
-    addEventListener("pagehide", () => { sessionStorage.setItem("toasts", document.getElementById("toasts").innerHTML); }, { once: true });
-    location.reload();
+    document.body.dispatchEvent(new CustomEvent("asset:turned", { detail: { id } }));
   };
 
   // Whoever types faster than the server answers keeps what was typed, and an Enter in between counts.

@@ -310,12 +310,13 @@ const Viewer = (root, PhotoSwipe) => {
     if (!swipe || !world || detail.undoes || run.q.includes(world)) return;
     if (run.items.has(swipe.currIndex + 1)) step(1); else if (run.items.has(swipe.currIndex - 1)) step(-1); else does.close();
   });
+  let turns = 0;
   document.body.addEventListener("asset:turned", async (event) => {
     const item = current();
     if (!swipe || event.detail?.id !== item?.id) return;
-    event.preventDefault();
-    const found = await load("here", item.place, item.id), fresh = found.items[0];
-    if (!swipe || fresh?.id !== item.id) return;
+    const mine = ++turns, found = await load("here", item.place, item.id), fresh = found.items[0];
+    // Of several quick turns the answers may overtake each other: only that of the last counts.
+    if (!swipe || mine !== turns || fresh?.id !== item.id) return;
     const at = [...run.items].find(([, each]) => each.id === item.id)?.[0];
     run.items.set(at, fresh);
     swipe.refreshSlideContent(at);

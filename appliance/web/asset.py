@@ -82,7 +82,8 @@ class AssetController(Controller):
         async with db.unit_of_work() as uow:
             asset = await _seen(request, uow.sql, asset_id)
             stage = Stage.of(asset, await queries.renditions(uow.sql, asset_id))
-        return fragment("asset/_picture.html", stage=stage, asset=asset)
+        may_edit = sees_everything(request)
+        return fragment("asset/_picture.html", stage=stage, asset=asset, may_edit=may_edit)
 
     @get("/{asset_id:int}/panel")
     async def panel(

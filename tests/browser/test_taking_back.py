@@ -12,19 +12,33 @@ from tests.browser.test_selection import opened as opened_grid
 from tests.browser.test_selection import pick, toast, value
 
 
-async def test_a_turn_is_taken_back_by_the_line_that_outlives_the_page(
+async def test_a_turn_is_taken_back_by_its_line(browser: Browser, site: Site, db: Database) -> None:
+    made, one = await opened_asset(browser, site, db)
+    before = await asset(db, one)
+    await made.page.keyboard.press("r")
+    await toast(made, "Turned right")
+    assert (await asset(db, one)).turn == 90
+    await made.page.click(".toast >> text=Undo")
+    await toast(made, "Undone for 1")
+    assert await asset(db, one) == before
+
+
+async def test_quick_turns_all_count_and_leave_what_is_half_written(
     browser: Browser, site: Site, db: Database
 ) -> None:
     made, one = await opened_asset(browser, site, db)
     before = await asset(db, one)
-    async with made.page.expect_navigation():
+    await made.page.click("#asset-words summary")
+    await made.page.fill("#asset-note", "half writ")
+    await made.page.evaluate("document.activeElement.blur()")
+    for _ in range(3):
         await made.page.keyboard.press("r")
-    await toast(made, "Turned right")
-    assert (await asset(db, one)).turn == 90
-    async with made.page.expect_navigation():
-        await made.page.click(".toast >> text=Undo")
-    await toast(made, "Undone for 1")
-    assert await asset(db, one) == before
+    await made.until("document.getElementById('operation-line-3') !== null")
+    assert (await asset(db, one)).turn == 270
+    turned = f"{before.height} × {before.width}"
+    await made.until(f"document.getElementById('asset-size').textContent === '{turned}'")
+    assert await made.page.input_value("#asset-note") == "half writ"
+    assert await made.troubles() == []
 
 
 async def test_a_turn_over_the_gallery_is_taken_back_by_a_key(

@@ -62,7 +62,7 @@ async def test_without_a_preview_the_grid_picture_stands_and_the_sharp_one_is_as
     made = await seed(db, settings.home, 3, preview=False)
     page = (await client.get(f"/asset/{made[1]}")).text
     assert "Sharp picture in a moment" in page
-    assert f'hx-get="/asset/{made[1]}/picture"' in page
+    assert f'hx-get="/asset/{made[1]}/picture" hx-trigger="load delay:50ms' in page
     assert f"/media/{made[1]}/grid-480" in page
     async with db.unit_of_work() as uow:
         found = dict(await uow.sql.fetch("SELECT asset_id, priority FROM rendition WHERE name = 'preview'"))
@@ -70,7 +70,7 @@ async def test_without_a_preview_the_grid_picture_stands_and_the_sharp_one_is_as
         await uow.sql.execute("UPDATE rendition SET status = 'complete' WHERE name = 'preview'")
     part = (await client.get(f"/asset/{made[1]}/picture", headers=PARTIAL)).text
     assert f"/media/{made[1]}/preview" in part
-    assert "hx-get" not in part
+    assert "load delay" not in part
 
 
 async def test_a_preview_that_failed_says_why_and_offers_the_original(
@@ -84,7 +84,7 @@ async def test_a_preview_that_failed_says_why_and_offers_the_original(
     page = (await client.get(f"/asset/{made[0]}")).text
     assert "Took too long" in page
     assert "Open the original" in page
-    assert "hx-get" not in page.partition('id="picture"')[2].partition("</figure>")[0]
+    assert "load delay" not in page.partition('id="picture"')[2].partition("</figure>")[0]
 
 
 async def test_an_asset_that_does_not_exist_is_a_page_in_words(client: httpx.AsyncClient) -> None:
