@@ -45,7 +45,16 @@ const Operations = (() => {
       document.body.dispatchEvent(new CustomEvent("operation:done", { detail }));
     }
   };
-  new MutationObserver(tell).observe(toasts, { childList: true });
+  // One line for each action: a newer one about it stands in its place, and so does that of its undo.
+  const replace = () => {
+    for (const { dataset } of toasts.querySelectorAll("[data-undoes]")) document.getElementById(`operation-line-${dataset.undoes}`)?.remove();
+    const said = new Set();
+    for (const toast of [...toasts.querySelectorAll(".toast[id]")].reverse()) {
+      if (said.has(toast.id)) toast.remove();
+      said.add(toast.id);
+    }
+  };
+  new MutationObserver(() => { replace(); tell(); }).observe(toasts, { childList: true });
 
   // What was said on a page that emptied itself.
   const said = sessionStorage.getItem("toasts");
@@ -58,6 +67,11 @@ const Operations = (() => {
     }
   }
 
-  Keys.bind("page", { undo: () => { post("/operations/undo", {}); } });
+  // Pressed twice it takes two things back, one after the other; viewers have nothing to take back.
+  let undone = Promise.resolve();
+  const undo = () => post("/operations/undo", {});
+  if (document.querySelector('.rail a[href="/history"]')) {
+    Keys.bind("page", { undo: () => { undone = undone.then(undo, undo); } });
+  }
   return { post, show, line };
 })();
