@@ -27,8 +27,11 @@ class Wish(NamedTuple):
     told: str = ""
 
 
-PRIVATE = Wish(Kind.PRIVATE, {}, "Only administrators see it now")
-PUBLIC = Wish(Kind.PUBLIC, {}, "Everybody sees it again")
+FAVOURITES = {"1": Wish(Kind.FAVOURITE, {}), "0": Wish(Kind.UNFAVOURITE, {})}
+PRIVACY = {
+    "1": Wish(Kind.PRIVATE, {}, "Only administrators see it now"),
+    "0": Wish(Kind.PUBLIC, {}, "Everybody sees it again"),
+}
 STATES = {
     "archive": Wish(Kind.ARCHIVE, {}, "Archived"),
     "keep": Wish(Kind.KEEP, {}, "Taken out of the archive"),
@@ -41,10 +44,10 @@ def wish_of(sent: Marks) -> Wish:
     """What a pressed button asks for; refused when it is none of ours."""
     if sent.rating:
         return Wish(Kind.RATE, arguments(Kind.RATE, {"rating": sent.rating}))
-    if sent.favourite:
-        return Wish(Kind.FAVOURITE if sent.favourite == "1" else Kind.UNFAVOURITE, {})
-    if sent.private:
-        return PRIVATE if sent.private == "1" else PUBLIC
+    if sent.favourite in FAVOURITES:
+        return FAVOURITES[sent.favourite]
+    if sent.private in PRIVACY:
+        return PRIVACY[sent.private]
     if sent.state in STATES:
         return STATES[sent.state]
     raise Invalid("No button was pressed")

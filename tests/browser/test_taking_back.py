@@ -35,7 +35,7 @@ async def test_quick_turns_all_count_and_leave_what_is_half_written(
         await made.page.keyboard.press("r")
     await made.until("document.getElementById('operation-line-3') !== null")
     assert (await asset(db, one)).turn == 270
-    turned = f"{before.height} × {before.width}"
+    turned = f"{before.height} \N{MULTIPLICATION SIGN} {before.width}"
     await made.until(f"document.getElementById('asset-size').textContent === '{turned}'")
     assert await made.page.input_value("#asset-note") == "half writ"
     assert await made.troubles() == []
