@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from appliance.core.db import UnitOfWork
@@ -40,8 +41,10 @@ def angle_of(text: str) -> int:
 
 
 def _storable(text: str) -> str:
-    # Pasted text may hold what no column can: a NUL, or half of a surrogate pair.
-    return text.replace("\0", "").encode("utf-8", "ignore").decode()
+    # Pasted text may hold what no column can, a NUL or half of a surrogate pair; and bells and escapes,
+    # which nobody sees until a terminal obeys them.
+    shown = "".join(c for c in text if c in "\n\r\t" or unicodedata.category(c) != "Cc")
+    return shown.encode("utf-8", "ignore").decode()
 
 
 # A picture that is being drawn meanwhile is the old way up: without its claim it cannot be finished.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from markupsafe import Markup
+
 from appliance.operations.history import OperationView
 from appliance.operations.kinds import Kind
 from appliance.web import words
@@ -129,7 +131,7 @@ def _explained(notes: dict[str, int]) -> int:
 def what(operation: OperationView) -> str:
     """The action and what it was about, for a table: `Rate 4`, `Tag anna, sea`."""
     name = NAMES[operation.kind]
-    return f"{name}: {about}" if (about := _about(operation)) else name
+    return Markup("{}: {}").format(name, about) if (about := _about(operation)) else name
 
 
 def _about(operation: OperationView) -> str:
@@ -137,8 +139,17 @@ def _about(operation: OperationView) -> str:
     if operation.undone:
         return NAMES[operation.undone].lower()
     if named := given.get("names", given.get("file")):
-        return f"with {named}" if isinstance(named, str) else ", ".join(named)
+        return (
+            Markup("with {}").format(_own(named))
+            if isinstance(named, str)
+            else Markup(", ").join(map(_own, named))
+        )
     return next((say(given[key]) for key, say in ABOUT.items() if key in given), "")
+
+
+def _own(text: str) -> Markup:
+    """Words of a person, which turn the direction of nothing around them."""
+    return Markup("<bdi>{}</bdi>").format(text)
 
 
 def _moved(seconds: int) -> str:
@@ -161,7 +172,7 @@ def _span(seconds: int) -> str:
 ANGLES = {90: "right", 180: "upside down", 270: "left"}
 ABOUT: dict[str, Callable[[Any], str]] = {
     "rating": lambda stars: words.count(stars, "star") if stars else "none",
-    "title": lambda title: f"“{title}”" if title else "none",
+    "title": lambda title: Markup("“{}”").format(_own(title)) if title else "none",
     "by": ANGLES.__getitem__,
     "to": lambda to: f"to {to.replace('T', ', ')[:17]}",
     "shift": _moved,

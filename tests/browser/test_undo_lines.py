@@ -108,3 +108,27 @@ async def test_the_undo_key_of_a_viewer_does_nothing(browser: Browser, site: Sit
     assert await made.page.evaluate("Keys.isBound({ scope: 'page', name: 'undo' })") is False
     assert not [url for url in sent if "/operations" in url]
     assert not await made.page.locator(".toast").count()
+
+
+async def test_a_long_word_and_a_turned_one_stay_in_their_cell(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    (one,) = await Library(db).fill(1)
+    await Library(db).act("title", [one], title="x" * 150)
+    await Library(db).act("title", [one], title="\u202ebackwards")
+    made = await visit(browser, site)
+    await set_up(made, db, "/history")
+    for width in (390, 1440):
+        await made.page.set_viewport_size({"width": width, "height": 900})
+        assert await made.page.evaluate("document.documentElement.scrollWidth") == width
+    # What stands before and after the words stays in its order.
+    places = await made.page.evaluate(
+        """() => {
+            const bdi = [...document.querySelectorAll(".history bdi")].find((each) => each.innerText.includes("back"));
+            const closing = document.createRange();
+            closing.selectNodeContents(bdi.nextSibling);
+            return [bdi.getBoundingClientRect().right, closing.getBoundingClientRect().left];
+        }"""
+    )
+    assert places[1] >= places[0] - 1
+    assert await made.troubles() == []

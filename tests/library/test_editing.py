@@ -37,6 +37,9 @@ async def undo(db: Database, operation_id: int) -> Asked:
 def test_titles_and_notes_are_read_whatever_was_pasted() -> None:
     assert editing.title_of("  A\0 \n day \ud800") == "A day"
     assert editing.note_of("first  \r\n\r\n second\0 ") == "first\n\n second"
+    assert editing.title_of("a\tbell\7 and\x1b[31m \x1b \x9b red\x7f") == "a bell and[31m red"
+    assert editing.note_of("a\tbell\7\r\n\x1b[31mred\x85") == "a\tbell\n[31mred"
+    assert editing.title_of("\u202eyad \U0001f3d6\ufe0f") == "\u202eyad \U0001f3d6\ufe0f"
     assert editing.title_of(" ") is None is editing.note_of("\n \r")
     with pytest.raises(Invalid):
         editing.title_of("x" * 201)
