@@ -13,7 +13,7 @@ from appliance.accounts.sessions import Person
 from appliance.core import db, settings
 from appliance.core.errors import Invalid, VitrineError
 from appliance.ingest import parts, results, sentnames, uploads
-from appliance.ingest.parts import Part
+from appliance.ingest.parts import DiskFull, Part
 from appliance.ingest.uploads import Sending
 from appliance.web.forms import take_files
 from appliance.web.guards import NotSignedIn
@@ -267,7 +267,13 @@ class UploadController(Controller):
 
 async def _taken(request: AnyRequest, title: str) -> Response[Any]:
     person = person_of(request)
-    batch_id = await take_files(request, title, person.id)
+    try:
+        batch_id = await take_files(request, title, person.id)
+    except DiskFull as full:
+        # A form cannot go on where it stopped.
+        raise DiskFull(
+            full.title, "Files that came whole are kept. Make room, then send the others again."
+        ) from full
     if batch_id is None:
         raise Invalid("No file was sent", "Choose pictures or videos; links and text are not imported.")
     return go(f"/uploads/batch/{batch_id}")

@@ -124,7 +124,8 @@ async def test_a_long_word_and_a_turned_one_stay_in_their_cell(
     # What stands before and after the words stays in its order.
     places = await made.page.evaluate(
         """() => {
-            const bdi = [...document.querySelectorAll(".history bdi")].find((each) => each.innerText.includes("back"));
+            const words = [...document.querySelectorAll(".history bdi")];
+            const bdi = words.find((each) => each.innerText.includes("back"));
             const closing = document.createRange();
             closing.selectNodeContents(bdi.nextSibling);
             return [bdi.getBoundingClientRect().right, closing.getBoundingClientRect().left];

@@ -227,6 +227,18 @@ async def test_full_disk_is_said_before_and_while_a_file_is_sent(
     assert (await send(client, place, here, b"x" * (3_000_000 - here))).status_code == 204
 
 
+async def test_a_form_that_met_a_full_disk_says_what_to_send_again(
+    client: httpx.AsyncClient, disk: dict[str, int], settings: Settings
+) -> None:
+    disk["free"] = settings.disk_floor_mb * 1024 * 1024 - 1
+    refused = await client.post("/uploads/form", files=form(("a.jpg", jpeg(1))))
+    assert refused.status_code == 507
+    assert "Make room, then send the others again" in refused.text
+    assert "goes on" not in refused.text
+    disk["free"] = 10**15
+    assert (await client.post("/uploads/form", files=form(("a.jpg", jpeg(1))))).status_code == 303
+
+
 async def test_too_many_bodies_at_once_are_told_to_come_back(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
