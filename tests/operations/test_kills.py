@@ -73,12 +73,15 @@ async def test_a_killed_worker_leaves_an_action_that_goes_on_exactly(
     async def done() -> bool:
         return bool((await library.operation(asked.id))["status"] == "done")
 
+    async def noted() -> bool:
+        runs = await library.rows("SELECT task FROM task_run WHERE status = 'done'")
+        return operations.apply.name in {row["task"] for row in runs}
+
     async with worker(settings):
         await until(done, "the action is done", limit=90)
+        # The run is written down after what it did.
+        await until(noted, "the run is written down", limit=30)
 
     ended = await library.operation(asked.id)
     assert (ended["done"], ended["changed"]) == (COUNT, COUNT - 300)
     assert await library.tagged("sea") == COUNT == await library.uses("sea")
-    assert operations.apply.name in {
-        row["task"] for row in await library.rows("SELECT task FROM task_run WHERE status = 'done'")
-    }
