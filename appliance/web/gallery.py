@@ -108,7 +108,7 @@ class GalleryController(Controller):
             view = View(uow.sql, plan, Visitor.of(request), q.strip())
             if first or to:
                 start = view.place(first) if first else view.beyond(view.place(before))
-                await view.again(start, view.place(to), edges)
+                await view.again(start, view.place(to), edges, request.query_params.get("at", ""))
             else:
                 await _only(view, before, after)
             await remembered.learn(uow.sql, [t.id for t in view.tiles], request)

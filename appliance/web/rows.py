@@ -133,20 +133,23 @@ def lay_out(
     ends: bool,
     cut_short: bool = False,
     by_month: bool = True,
+    anchor: int = 0,
 ) -> Chunk:
     """Rows of all given tiles; `begins` and `ends` say whether a month does so at the edges.
 
-    In an order that is not of dates (`by_month` false) there is one group without a heading.
+    In an order that is not of dates (`by_month` false) months make no groups. A row begins at the tile
+    `anchor`, so that whoever comes back finds the row that stood there.
     """
     groups: list[Group] = []
-    start = 0
+    start, new = 0, begins
     for at in range(1, len(tiles) + 1):
-        if at < len(tiles) and (not by_month or _same_month(tiles[at - 1], tiles[at])):
+        turns = by_month and at < len(tiles) and not _same_month(tiles[at - 1], tiles[at])
+        if at < len(tiles) and not turns and at != anchor:
             continue
-        month, closed = tiles[start:at], at < len(tiles) or ends
-        heading = words.month(month[0].effective_at) if by_month and (start or begins) else None
-        groups.append(Group(heading, _rows(month, target, closed=closed)))
-        start = at
+        part = tiles[start:at]
+        heading = words.month(part[0].effective_at) if by_month and new else None
+        groups.append(Group(heading, _rows(part, target, closed=turns or (at == len(tiles) and ends))))
+        start, new = at, turns
     return Chunk(groups, tiles[0].position, tiles[-1].position, begins, ends, cut_short)
 
 

@@ -62,6 +62,7 @@ class View:
         self.more_newer = self.more_older = False
         self.anchor = 0
         self.until = ("", "")
+        self.pinned = ""
 
     async def show(self, wanted: Wanted) -> View:
         """The page around, below or above a place, or the first one."""
@@ -94,7 +95,9 @@ class View:
     def _portion(self, found: Any, limit: int) -> tuple[Any, bool]:
         return rows.portion(found, limit, self.target, by_month=self.plan.by_month)
 
-    def _lay_out(self, tiles: Any, *, begins: bool, ends: bool, cut_short: bool = False) -> None:
+    def _lay_out(
+        self, tiles: Any, *, begins: bool, ends: bool, cut_short: bool = False, anchor: int = 0
+    ) -> None:
         self.chunk = rows.lay_out(
             tiles,
             self.target,
@@ -102,7 +105,9 @@ class View:
             ends=ends,
             cut_short=cut_short,
             by_month=self.plan.by_month,
+            anchor=anchor,
         )
+        self.pinned = tiles[anchor].position.text() if anchor else ""
 
     async def down(self, place: Position, *, inclusive: bool = False, at_top: bool = False) -> View:
         """The page below a place."""
@@ -137,16 +142,17 @@ class View:
         tiles = [*reversed(head), *tail]
         self.anchor = len(head)
         if tiles:
-            self._lay_out(tiles, begins=begins, ends=ends)
+            self._lay_out(tiles, begins=begins, ends=ends, anchor=len(head) if tail else 0)
         return self
 
-    async def again(self, first: Position, last: Position, edges: str) -> View:
+    async def again(self, first: Position, last: Position, edges: str, pinned: str) -> View:
         """The same stretch that a browser let go of, with whatever came into it since."""
         found = await services.between(self.sql, self.plan, first, last, RANGE_LIMIT + LOOK_AHEAD)
         short = len(found) == RANGE_LIMIT + LOOK_AHEAD
         run, ends = self._portion(found, RANGE_LIMIT) if short else (found, "e" in edges)
         if run:
-            self._lay_out(run, begins="b" in edges, ends=ends, cut_short=short)
+            at = next((n for n, tile in enumerate(run) if tile.position.text() == pinned), 0)
+            self._lay_out(run, begins="b" in edges, ends=ends, cut_short=short, anchor=at)
             self.until = (last.text(), ("b" if ends else "") + ("e" if "e" in edges else ""))
         return self
 
@@ -158,6 +164,7 @@ class View:
             "more_older": self.more_older,
             "anchor": self.anchor,
             "until": self.until,
+            "pinned": self.pinned,
             "eager": EAGER,
             "by_month": self.plan.by_month,
             "ways": self.ways,

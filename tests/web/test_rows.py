@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 
 from hypothesis import given
@@ -125,3 +126,16 @@ def test_in_another_order_than_dates_months_say_nothing() -> None:
     assert all(row.space == 0 for row in chunk.groups[0].rows)
     assert chunk.rise.endswith(" 0")
     assert rows.portion(made[:50], 96, 7.0, by_month=False) == (made[:50], True)
+
+
+def test_the_row_of_an_anchor_begins_with_it_and_stays_as_it_was_further_down() -> None:
+    rng = random.Random(4)
+    run = tiles([rng.choice((0.7, 1.0, 1.5, 1.8)) for _ in range(120)])
+    whole = rows.lay_out(run, 7.0, begins=True, ends=False)
+    stood = [row for group in whole.groups for row in group.rows]
+    for row in stood[1:8]:
+        at = run.index(row.tiles[0].tile)
+        chunk = rows.lay_out(run, 7.0, begins=True, ends=False, anchor=at)
+        assert [p.tile for g in chunk.groups for r in g.rows for p in r.tiles] == list(run)
+        assert [g.heading for g in chunk.groups] == [whole.groups[0].heading, None]
+        assert list(chunk.groups[1].rows) == stood[stood.index(row) :]

@@ -113,6 +113,19 @@ async def test_what_comes_in_between_is_shown_when_a_chunk_is_fetched_again(
     assert len(made) == 400
 
 
+async def test_a_row_begins_at_the_place_one_comes_back_to_also_when_its_chunk_is_fetched_again(
+    client: httpx.AsyncClient, db: Database, settings: Settings
+) -> None:
+    await seed(db, settings.home, 400, apart=timedelta(minutes=5))
+    place = (await order(db))[203].position.text()
+    page = (await client.get(f"/?at={place}")).text
+    own = OWN.search(page)
+    assert own
+    assert ROW.findall(page).count(place) == 1
+    again = await chunk(client, own[1].replace("&amp;", "&"))
+    assert ROW.findall(again) == ROW.findall(page)
+
+
 async def test_a_chunk_that_grew_beyond_its_limit_goes_on_where_it_was_cut(
     client: httpx.AsyncClient, db: Database, settings: Settings
 ) -> None:
