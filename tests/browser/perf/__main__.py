@@ -30,6 +30,9 @@ from tests.servers import Servers, start_servers
 from tests.serving import Stage
 
 
+# About 7,500 px a second, as the budgets were set with; and as fast as the wheel can be turned: then requests
+# share the processors with the drawing, and how long a chunk takes tells more of that than of the server.
+WALK, RUSH = 92, 30
 # (figure, most that is allowed, unit) as the design's budget names them.
 BUDGETS: dict[str, tuple[float, str]] = {
     "loading.html_median": (20_000, "bytes"),
@@ -50,6 +53,8 @@ BUDGETS: dict[str, tuple[float, str]] = {
     "walking.cls": (0.02, ""),
     "walking.chunk_p50": (20, "ms"),
     "walking.chunk_p95": (60, "ms"),
+    "rushing.live_elements_most": (1500, "elements"),
+    "rushing.frame_worst": (400, "ms"),
     "returning.back_ms": (500, "ms"),
     "returning.back_off_px": (8, "px"),
     "touching.select_p98": (100, "ms"),
@@ -107,7 +112,8 @@ async def measured(
                 "loading": await measures.loading(browser, base, state, rounds=arguments.rounds),
                 "returning": await measures.returning(browser, base, state, rounds=4),
                 "touching": await measures.touching(browser, base, state),
-                "walking": await measures.walking(browser, base, state, items=arguments.walk),
+                "walking": await measures.walking(browser, base, state, items=arguments.walk, pause=WALK),
+                "rushing": await measures.walking(browser, base, state, items=arguments.walk, pause=RUSH),
             }
             await browser.close()
         return found | {"web_rss_mb": resident(pid)}

@@ -91,8 +91,8 @@ async def loading(browser: Browser, base: str, state: Any, *, rounds: int) -> di
     }
 
 
-async def walking(browser: Browser, base: str, state: Any, *, items: int) -> dict[str, float]:
-    """Ten thousand pictures with the wheel."""
+async def walking(browser: Browser, base: str, state: Any, *, items: int, pause: int) -> dict[str, float]:
+    """Down a wall of pictures with the wheel, 700 px each time, with a pause in ms between."""
     context, page = await window(browser, state)
     chunks: list[float] = []
     page.on(
@@ -106,7 +106,7 @@ async def walking(browser: Browser, base: str, state: Any, *, items: int) -> dic
     while passed < items:
         for _ in range(8):
             await page.mouse.wheel(0, 700)
-            await page.wait_for_timeout(30)
+            await page.wait_for_timeout(pause)
         counted = await page.evaluate(COUNTED)
         live, passed = max(live, counted[0]), counted[1]
     frames = await page.evaluate("(window.frames_on = false, frames_ms)")
@@ -131,7 +131,7 @@ async def walking(browser: Browser, base: str, state: Any, *, items: int) -> dic
 
 
 async def returning(browser: Browser, base: str, state: Any, *, rounds: int) -> dict[str, float]:
-    """Down the wall, open a picture as a page of its own, and Back."""
+    """Down the wall, open a picture, have it as a page of its own, and Back."""
     times, offs = [], []
     for turn in range(rounds):
         context, page = await window(browser, state)
@@ -145,9 +145,11 @@ async def returning(browser: Browser, base: str, state: Any, *, rounds: int) -> 
         tile = await page.evaluate(
             "(() => { const t = [...document.querySelectorAll('.tile > a')]"
             ".find((a) => a.getBoundingClientRect().top > 250);"
-            " return [t.id, t.getBoundingClientRect().top, t.href]; })()"
+            " return [t.id, t.getBoundingClientRect().top]; })()"
         )
-        await page.goto(tile[2])
+        await page.click(f"#{tile[0]}")
+        await until(page, "location.pathname.startsWith('/asset/')")
+        await page.reload()
         await page.go_back(wait_until="commit")
         there = await until(page, f"document.getElementById('{tile[0]}') !== null && {SEEN}")
         await page.wait_for_timeout(300)
