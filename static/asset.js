@@ -18,6 +18,11 @@
     link(name)?.addEventListener("click", () => sessionStorage.setItem("steps", "1"));
   }
 
+  // The viewer over the gallery gives its pictures addresses. After a reload such an address is this page, and
+  // to the browser still the same document as the gallery before it: Back would change nothing but the address.
+  const own = location.pathname;
+  addEventListener("popstate", () => { if (location.pathname !== own) location.reload(); });
+
   const follow = (name) => () => {
     const target = link(name);
     target?.click();

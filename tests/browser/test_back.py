@@ -54,6 +54,28 @@ async def test_back_lands_on_the_same_tile_also_after_a_reload(
     assert await made.troubles() == []
 
 
+async def test_back_lands_on_the_same_tile_also_when_the_viewer_was_reloaded(
+    browser: Browser, site: Site, db: Database
+) -> None:
+    await seed(db, site.settings.home, 600, stored=600)
+    made = await visit(browser, site)
+    await set_up(made, db)
+    await _scroll(made, 4800)
+    chosen = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
+    )
+    before = await made.top_of(f"#{chosen}")
+    await made.page.click(f"#{chosen}")
+    await made.page.wait_for_url(f"{site.url}/asset/*")
+    await made.page.reload()
+    await made.until("document.body.matches('.viewer')")
+    await made.page.go_back()
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.rest()
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    assert await made.troubles() == []
+
+
 async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     browser: Browser, site: Site, db: Database
 ) -> None:
