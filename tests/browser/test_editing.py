@@ -36,6 +36,8 @@ async def opened(browser: Browser, site: Site, db: Database) -> tuple[Visit, int
         await tag(db, name)
     made = await visit(browser, site)
     await set_up(made, db, f"/asset/{ids[1]}")
+    # A key that comes before that sends the form as without scripts: done as well, but told by a new page.
+    await made.until("document.querySelector('#asset-marks[data-htmx-powered]') !== null")
     return made, ids[1]
 
 
