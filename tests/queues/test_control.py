@@ -77,7 +77,7 @@ async def test_cancel_ends_a_running_body_within_seconds(
     async def cancelled() -> bool:
         return [r["status"] for r in await recorded(store)] == ["cancelled"]
 
-    await until(cancelled, "cancelled")
+    await until(cancelled, "cancelled", 5)
 
 
 async def test_cancel_of_a_waiting_run_is_immediate_and_of_a_finished_one_refused(store: Database) -> None:

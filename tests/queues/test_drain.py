@@ -310,7 +310,7 @@ async def test_pausing_a_lane_stops_its_drain_within_seconds(store: Database, se
     async def rest_is_back() -> bool:
         return await states(store) == {"processing": 1, "pending": 9}
 
-    await until(rest_is_back, "the rest is back")
+    await until(rest_is_back, "the rest is back", 5)
     yard.gate.set()
 
     async def over() -> bool:
