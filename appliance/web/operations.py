@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from litestar import Controller, Request, Response, get, post
@@ -18,8 +17,8 @@ from appliance.search import selections
 from appliance.search.selections import Selection
 from appliance.search.services import Scope
 from appliance.tagging import services as tagging
-from appliance.web import said
-from appliance.web.hypermedia import fragment, go, wants_fragment
+from appliance.web import said, told
+from appliance.web.hypermedia import fragment, go, html, wants_fragment
 from appliance.web.visitor import Visitor
 
 
@@ -61,21 +60,10 @@ def person_of(request: AnyRequest) -> int | None:
 def toast_of(operation: OperationView, asked: services.Asked | None = None) -> Response[str]:
     """The line about an action: what it did with its undo, or how far it is."""
     ids = list(asked.ids) if asked and asked.total <= services.AT_ONCE else None
-    news = {
-        "id": operation.id,
-        "kind": operation.kind,
-        "undoes": operation.undone,
-        "ids": ids,
-        "all": ids is None,
-        "moves": (operation.undone or operation.kind) in STATE_KINDS,
-    }
-    return fragment(
-        "operations/_toast.html",
+    return html(
+        told.line(operation, said, ids=ids, moves=(operation.undone or operation.kind) in STATE_KINDS),
         status=202 if operation.live else 200,
         headers={"HX-Retarget": "#toasts", "HX-Reswap": "beforeend"},
-        operation=operation,
-        news=json.dumps(news),
-        said=said,
     )
 
 

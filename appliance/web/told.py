@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from appliance.core.db import UnitOfWork
@@ -27,12 +27,28 @@ class Said(NamedTuple):
         return []
 
 
+def line(operation: OperationView, words: Any, *, ids: Sequence[int] | None, moves: bool) -> str:
+    """The line about an action, and what it tells the page.
+
+    That is: which assets it was about (None where they are too many to name), and whether they leave the
+    view that they were found in.
+    """
+    news = {
+        "id": operation.id,
+        "kind": operation.kind,
+        "undoes": operation.undone,
+        "ids": ids,
+        "all": ids is None,
+        "moves": moves,
+    }
+    return pages.render("operations/_toast.html", operation=operation, news=json.dumps(news), said=words)
+
+
 async def told(uow: UnitOfWork, operation_id: int, text: str) -> str:
     """A line at the lower edge about an action, with its undo; put beside the fragment that changed."""
     view = await history.view(uow.sql, operation_id)
-    news = {"id": view.id, "kind": view.kind, "undoes": view.undone, "ids": [], "all": False, "moves": False}
-    line = pages.render("operations/_toast.html", operation=view, news=json.dumps(news), said=Said(text))
-    return f'<hx-partial hx-target="#toasts" hx-swap="beforeend">{line}</hx-partial>'
+    shown = line(view, Said(text), ids=[], moves=False)
+    return f'<hx-partial hx-target="#toasts" hx-swap="beforeend">{shown}</hx-partial>'
 
 
 async def did(

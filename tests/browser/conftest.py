@@ -177,3 +177,20 @@ async def set_up(made: Visit, db: Database, path: str = "/") -> None:
     cookie = {"name": "vitrine", "value": token, "httpOnly": True, "sameSite": "Lax"}
     await made.context.add_cookies([{**cookie, "url": made.site.url}])  # type: ignore[typeddict-item]
     await made.page.goto(made.site.url + path)
+
+
+async def come_in(made: Visit, name: str = NAME) -> None:
+    """Sign in by the form that is shown."""
+    await made.page.fill("#name", name)
+    await made.page.fill("#password", PASSWORD)
+    await made.page.click("button[type=submit]")
+
+
+async def as_viewer(made: Visit, db: Database) -> None:
+    """Somebody who may only look signs in, in place of whoever was here."""
+    async with db.unit_of_work() as uow:
+        await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
+    await made.context.clear_cookies()
+    await made.page.goto(f"{made.site.url}/login")
+    await come_in(made, "bo")
+    await made.until("location.pathname === '/'")

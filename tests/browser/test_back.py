@@ -6,7 +6,7 @@ from playwright.async_api import Browser
 
 from appliance.core.db import Database
 from appliance.tagging import services as tagging
-from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
+from tests.browser.conftest import Site, Visit, come_in, set_up, visit
 from tests.seed import seed
 
 
@@ -22,6 +22,23 @@ async def _scroll(made: Visit, pixels: int) -> None:
     await made.rest()
 
 
+async def _open_one(made: Visit) -> tuple[str, float]:
+    """Open a picture from the middle of the screen; which it is, and where it stood."""
+    chosen = await made.page.evaluate(
+        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
+    )
+    before = await made.top_of(f"#{chosen}")
+    await made.page.click(f"#{chosen}")
+    await made.page.wait_for_url(f"{made.site.url}/asset/*")
+    return chosen, before
+
+
+async def _same_place(made: Visit, chosen: str, before: float) -> None:
+    await made.until(f"document.getElementById('{chosen}') !== null")
+    await made.rest()
+    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+
+
 async def test_back_lands_on_the_same_tile_also_after_a_reload(
     browser: Browser, site: Site, db: Database
 ) -> None:
@@ -30,27 +47,16 @@ async def test_back_lands_on_the_same_tile_also_after_a_reload(
     await set_up(made, db)
     await made.page.click("button[aria-label='Account and theme']")
     await made.page.click("text=Sign out")
-    await made.page.fill("#name", NAME)
-    await made.page.fill("#password", PASSWORD)
-    await made.page.click("button[type=submit]")
+    await come_in(made)
     await made.page.wait_for_url(f"{site.url}/")
 
     await _scroll(made, 9000)
-    chosen = await made.page.evaluate(
-        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
-    )
-    before = await made.top_of(f"#{chosen}")
-    await made.page.click(f"#{chosen}")
-    await made.page.wait_for_url(f"{site.url}/asset/*")
+    chosen, before = await _open_one(made)
     await made.page.go_back()
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
 
     await made.page.reload()
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
     assert await made.troubles() == []
 
 
@@ -61,18 +67,11 @@ async def test_back_lands_on_the_same_tile_also_when_the_viewer_was_reloaded(
     made = await visit(browser, site)
     await set_up(made, db)
     await _scroll(made, 4800)
-    chosen = await made.page.evaluate(
-        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 350).id"
-    )
-    before = await made.top_of(f"#{chosen}")
-    await made.page.click(f"#{chosen}")
-    await made.page.wait_for_url(f"{site.url}/asset/*")
+    chosen, before = await _open_one(made)
     await made.page.reload()
     await made.until("document.body.matches('.viewer')")
     await made.page.go_back()
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
     assert await made.troubles() == []
 
 
@@ -83,16 +82,9 @@ async def test_the_arrow_on_an_asset_leads_back_to_its_place(
     made = await visit(browser, site)
     await set_up(made, db)
     await _scroll(made, 4800)
-    chosen = await made.page.evaluate(
-        "[...document.querySelectorAll('.tile > a')].find(a => a.getBoundingClientRect().top > 300).id"
-    )
-    before = await made.top_of(f"#{chosen}")
-    await made.page.click(f"#{chosen}")
-    await made.page.wait_for_url(f"{site.url}/asset/*")
+    chosen, before = await _open_one(made)
     await made.page.keyboard.press("Escape")
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
     await made.page.click(f"#{chosen}")
     await made.page.wait_for_url(f"{site.url}/asset/*")
     await made.page.keyboard.press("ArrowRight")
@@ -125,14 +117,10 @@ async def test_a_search_and_its_place_survive_reload_and_back(
     )
     before = await made.top_of(f"#{chosen}")
     await made.page.reload()
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
     await made.page.goto(f"{site.url}/folders")
     await made.page.go_back()
-    await made.until(f"document.getElementById('{chosen}') !== null")
-    await made.rest()
-    assert abs(await made.top_of(f"#{chosen}") - before) <= WITHIN
+    await _same_place(made, chosen, before)
     shown = await made.page.evaluate(
         "[...document.querySelectorAll('.tile > a')].map(a => Number(a.id.slice(1)))"
     )

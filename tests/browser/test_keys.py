@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from appliance.accounts.models import Role
 from appliance.core.db import Database
-from tests.browser.conftest import PASSWORD, Site, Visit, set_up, visit
-from tests.people import a_person
+from tests.browser.conftest import Site, Visit, as_viewer, set_up, visit
 from tests.seed import seed
 
 
@@ -77,14 +75,7 @@ async def test_a_viewer_has_no_keys_to_places_that_are_closed(
 ) -> None:
     made = await visit(browser, site)
     await set_up(made, db)
-    async with db.unit_of_work() as uow:
-        await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
-    await made.context.clear_cookies()
-    await made.page.goto(f"{site.url}/login")
-    await made.page.fill("#name", "bo")
-    await made.page.fill("#password", PASSWORD)
-    await made.page.click("button[type=submit]")
-    await made.until("location.pathname === '/'")
+    await as_viewer(made, db)
     await made.page.goto(f"{site.url}/settings")
     await made.page.keyboard.press("?")
     words = await made.page.locator("dialog#keysheet").inner_text()

@@ -6,12 +6,10 @@ import json
 
 from playwright.async_api import Browser
 
-from appliance.accounts.models import Role
 from appliance.core.db import Database
-from tests.browser.conftest import PASSWORD, Site, Visit, set_up, visit
+from tests.browser.conftest import Site, Visit, as_viewer, set_up, visit
 from tests.browser.test_selection import opened, toast, value
 from tests.operations.conftest import Library
-from tests.people import a_person
 from tests.seed import seed
 
 
@@ -94,14 +92,8 @@ async def test_the_undo_key_of_a_viewer_does_nothing(browser: Browser, site: Sit
     await seed(db, site.settings.home, 3, stored=3)
     made = await visit(browser, site)
     await set_up(made, db)
-    async with db.unit_of_work() as uow:
-        await a_person(uow, "bo", PASSWORD, role=Role.VIEWER)
-    await made.context.clear_cookies()
-    await made.page.goto(f"{site.url}/login")
-    await made.page.fill("#name", "bo")
-    await made.page.fill("#password", PASSWORD)
-    await made.page.click("button[type=submit]")
-    await made.until("location.pathname === '/' && document.querySelector('.tile') !== null")
+    await as_viewer(made, db)
+    await made.until("document.querySelector('.tile') !== null")
     sent: list[str] = []
     made.page.on("request", lambda request: sent.append(request.url))
     await made.page.keyboard.press("z")

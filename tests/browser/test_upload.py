@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Route
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from appliance.media.decoder import DecodePool
-from tests.browser.conftest import NAME, PASSWORD, Site, Visit, set_up, visit
+from tests.browser.conftest import PASSWORD, Site, Visit, come_in, set_up, visit
 from tests.browser.test_accessible import violations
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
@@ -323,9 +323,7 @@ async def test_what_is_shared_while_signed_out_is_sent_after_signing_in(
     await made.page.wait_for_url("**/login?next=*")
     assert "kept on this device" in await made.page.inner_text("main")
     assert await made.page.evaluate(LAID) == 2
-    await made.page.fill("#name", NAME)
-    await made.page.fill("#password", PASSWORD)
-    await made.page.click("button[type=submit]")
+    await come_in(made)
     await made.until(f"location.pathname === '/upload' && {SETTLED}")
 
     assert await said(made) == {"Größe 1.jpg": "Imported", "two.jpg": "Imported"}
@@ -387,9 +385,7 @@ async def test_what_somebody_shared_who_may_not_send_is_not_left_for_the_next(
     await share(made, ("a.jpg", jpeg(1)))
     await made.page.wait_for_url("**/login?next=*")
 
-    await made.page.fill("#name", "ben")
-    await made.page.fill("#password", PASSWORD)
-    await made.page.click("button[type=submit]")
+    await come_in(made, "ben")
 
     await made.page.wait_for_url("**/upload?shared=1")
     assert "Only administrators" in await made.page.inner_text("main")

@@ -17,6 +17,7 @@ from appliance.media.decoder import Child, DecodePool
 from appliance.media.wire import Decoded, Wanted
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
+from tests.waiting import until
 
 
 class Together:
@@ -76,11 +77,9 @@ async def test_decoder_is_free_while_the_rows_of_its_file_are_written(ingest: In
         # Holds up the finishing statement, which moves the batch's counters.
         await uow.sql.execute("SELECT 1 FROM import_batch FOR UPDATE")
         working = asyncio.create_task(Import(ingest.settings, ingest.db, task).run(pool.child))
-        async with asyncio.timeout(60):
-            while not await ingest.rows("SELECT 1 FROM pg_locks WHERE NOT granted"):
-                await asyncio.sleep(0.01)
-            async with pool.child() as child:
-                assert child.pid is not None
+        await until(lambda: ingest.rows("SELECT 1 FROM pg_locks WHERE NOT granted"), "it waits for the row")
+        async with asyncio.timeout(60), pool.child() as child:
+            assert child.pid is not None
         assert not working.done()
     assert await working == "imported"
     await pool.close()

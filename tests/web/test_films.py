@@ -129,12 +129,12 @@ async def test_a_full_size_is_made_when_it_is_asked_for(
     async def busy(_sql: object) -> bool:
         return False
 
-    taken: list[Claimed] = []
-    while not taken:
+    async def claimed() -> list[Claimed]:
         async with ingest.db.unit_of_work() as uow:
             # Also while imports work: somebody waits.
-            taken = list(await renditions.claim_when(busy)(uow.sql, 1, 5))
-        await asyncio.sleep(0.02)
+            return list(await renditions.claim_when(busy)(uow.sql, 1, 5))
+
+    taken = await until(claimed, "somebody asked for it")
     assert [t.row.name for t in taken] == ["full"]
     async with ingest.pool.child() as child:
         await renditions.render(ingest.settings, ingest.db, taken[0], child)
