@@ -31,6 +31,8 @@ class Kind(enum.StrEnum):
     STILL = "still"
     ANIMATION = "animation"
     VIDEO = "video"
+    VOLUME = "volume"
+    """Ordered pages in one archive; each page is an asset as well."""
 
 
 class AssetState(enum.StrEnum):
@@ -40,6 +42,8 @@ class AssetState(enum.StrEnum):
     KEPT = "kept"
     ARCHIVED = "archived"
     TRASHED = "trashed"
+    INSIDE = "inside"
+    """Shown only within another asset: a page of a volume, the film of a Live Photo."""
 
 
 ASSET_TRANSITIONS: dict[AssetState, frozenset[AssetState]] = {
@@ -94,6 +98,12 @@ class Asset(Keyed, Base):
             text("effective_at DESC"),
             text("id DESC"),
             postgresql_where=text("state = 'trashed'"),
+        ),
+        Index(
+            "ix_asset_inside",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text("state = 'inside'"),
         ),
         Index(
             "ix_asset_private",
