@@ -184,6 +184,17 @@ class Asset(Keyed, Base):
     missing_since: Mapped[datetime | None]
 
 
+class Fault(enum.StrEnum):
+    """What a check found wrong with a file that its import had read without complaint."""
+
+    ALTERED = "altered"
+    """Other bytes under the same size and time: nobody wrote it, the disk lost it."""
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    UNDECODABLE = "undecodable"
+    """The bytes are the ones that came in, but the decoder of today refuses them."""
+
+
 class AssetFile(Keyed, Base):
     """One place where an asset's bytes lie: under a root, or stored by us (`root_id` NULL)."""
 
@@ -191,6 +202,10 @@ class AssetFile(Keyed, Base):
     __table_args__ = (
         Index("ix_asset_file_asset", "asset_id"),
         UniqueConstraint("root_id", "path", postgresql_nulls_not_distinct=True),
+        CheckConstraint(one_of("fault", Fault), name="fault"),
+        # What was checked longest ago, root by root: one that is away costs nothing.
+        Index("ix_asset_file_verified", text("coalesce(root_id, 0::bigint)"), "verified_at", "id"),
+        Index("ix_asset_file_fault", "id", postgresql_where=text("fault IS NOT NULL")),
     )
 
     asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
@@ -200,6 +215,11 @@ class AssetFile(Keyed, Base):
     size: Mapped[int]
     mtime_ns: Mapped[int]
     added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    verified_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    """When its bytes were last compared with the hash; the import counts."""
+    fault: Mapped[str | None]
+    fault_detail: Mapped[str | None]
+    fault_at: Mapped[datetime | None]
 
 
 class RenditionStatus(enum.StrEnum):
@@ -318,3 +338,14 @@ class MonthDelta(Keyed, Base):
 
     month: Mapped[date]
     assets: Mapped[int]
+
+
+class Backfill(Base):
+    """How far a pass over all assets has come; a killed one goes on from here."""
+
+    __tablename__ = "backfill"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(server_default=text("0"))
+    """The last asset that was looked at; 0 between two passes."""
+    began_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
