@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from appliance.media import metadata, pictures
+from appliance.media import metadata, phash, pictures
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -58,6 +58,7 @@ def decode(
         facts=found.facts,
         renditions=made,
         rendition_errors=errors,
+        fingerprint=phash.fingerprint(picture),
     )
 
 

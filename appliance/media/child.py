@@ -22,6 +22,7 @@ from appliance.media.wire import (
     DecodeRequest,
     Done,
     Failed,
+    FramesRequest,
     Hello,
     OpenRequest,
     PlaceRequest,
@@ -64,6 +65,8 @@ class Bench:
                 return decoding.decode(self._in_hand(), wanted, self._limits, turn=turn)
             case ConvertRequest():
                 return decoding.convert(self._in_hand(), request, self._limits, self._tell)
+            case FramesRequest(count=count):
+                return decoding.frames(self._in_hand(), count, self._limits)
             case PlaceRequest(temporary=temporary, final=final):
                 storing.place(temporary, final)
             case RemoveRequest(path=path, expect=expect):

@@ -14,7 +14,7 @@ from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
 from appliance.media.reasons import MediaFailure
 from appliance.media.turns import Turns
-from appliance.media.wire import Converted, Decoded, Read, Stat, Step, Tier, Wanted
+from appliance.media.wire import Converted, Decoded, Frame, Read, Stat, Step, Tier, Wanted
 
 
 __all__ = ["Child", "ChildDied", "DecodePool", "DecoderUnavailable", "StorageSilent"]
@@ -72,6 +72,11 @@ class Child:
         """Make the video that was opened last into one that browsers play; tells how far it is."""
         self._check_holds_file()
         return await self._ask(wire.ConvertRequest(path, turn), timeout, Converted, told=told)
+
+    async def frames(self, count: int, *, timeout: float = DECODE_S) -> list[Frame]:
+        """Hash frames that are spread over the video that was opened last."""
+        self._check_holds_file()
+        return (await self._ask(wire.FramesRequest(count), timeout, wire.Frames)).frames
 
     def _check_holds_file(self) -> None:
         if not self._holds_file:

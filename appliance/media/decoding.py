@@ -12,7 +12,7 @@ from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import Family
-from appliance.media.wire import Converted, ConvertRequest, Decoded, Step, Wanted
+from appliance.media.wire import Converted, ConvertRequest, Decoded, Frames, Step, Wanted
 
 
 _LOST_DISK = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENOTCONN, errno.EHOSTDOWN, errno.EACCES})
@@ -44,6 +44,20 @@ def convert(
     except Exception as error:
         raise classified(error, source, limits) from error
     return converted
+
+
+def frames(source: Source, count: int, limits: Limits) -> Frames:
+    """Hash frames of a video that was opened; fails only with a class."""
+    from appliance.media import framing  # noqa: PLC0415 - loads FFmpeg
+
+    if source.sniffed.family is not Family.VIDEO:
+        raise MediaFailure(Reason.UNSUPPORTED, f"{source.sniffed.name} is no video")
+    try:
+        found = framing.frames(source, count)
+        source.check_unchanged()
+    except Exception as error:
+        raise classified(error, source, limits) from error
+    return Frames(found)
 
 
 def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) -> Decoded:

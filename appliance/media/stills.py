@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from appliance.media import metadata, pictures
+from appliance.media import metadata, phash, pictures
 from appliance.media.reading import Source
 from appliance.media.wire import Decoded, Wanted
 
@@ -41,6 +41,7 @@ def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: in
         facts=found.facts,
         renditions=made,
         rendition_errors=errors,
+        fingerprint=phash.fingerprint(picture),
     )
 
 

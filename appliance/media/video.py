@@ -70,8 +70,8 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     frame, tagged = _poster(container, stream, length)
     turn = (tagged - by) % 360
     shown = displayed((frame.width, frame.height), stream, turn)
-    picture = _picture(frame, turn, pictures.largest(shown, wanted))
-    made, errors = pictures.render(picture, shown, wanted)
+    poster = picture(frame, turn, pictures.largest(shown, wanted))
+    made, errors = pictures.render(poster, shown, wanted)
     moment, offset, notes = _taken(container, stream)
     return Decoded(
         kind="video",
@@ -83,7 +83,7 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
         taken_at=moment,
         taken_offset=offset,
         date_source="container" if moment else None,
-        dominant=pictures.dominant(picture),
+        dominant=pictures.dominant(poster),
         flags=["truncated"] if length.truncated else [],
         notes=notes,
         facts=_facts(container, stream) | ({"hdr": True} if frame.color_trc in _HDR else {}),
@@ -136,7 +136,8 @@ def announced(container: Any, stream: Any) -> float | None:
     return container.duration / av.time_base if container.duration and container.duration > 0 else None
 
 
-def _start(stream: Any) -> float:
+def start(stream: Any) -> float:
+    """Return the moment that the stream begins at, which is not always zero."""
     return float(stream.start_time * stream.time_base) if stream.start_time else 0.0
 
 
@@ -144,7 +145,7 @@ def _tail_end(container: Any, stream: Any, announced: float | None) -> float | N
     """Seek close to the announced end and return when the last packet there ends."""
     if announced is None:
         return None
-    target = _start(stream) + max(0.0, announced - 2.0)
+    target = start(stream) + max(0.0, announced - 2.0)
     try:
         container.seek(int(target / stream.time_base), stream=stream, backward=True)
     except av.error.FFmpegError:
@@ -169,7 +170,7 @@ def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
     try:
         for packet in container.demux(stream):
             if packet.pts is not None:
-                until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - _start(stream)
+                until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - start(stream)
                 end, count = max(end or 0.0, until), count + 1
             if time.monotonic() > give_up:
                 return end, count, False
@@ -198,7 +199,7 @@ def _is_flat(frame: Any) -> bool:
 
 def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
     try:
-        container.seek(int((_start(stream) + at) / stream.time_base), stream=stream, backward=True)
+        container.seek(int((start(stream) + at) / stream.time_base), stream=stream, backward=True)
         for count, frame in enumerate(container.decode(stream), start=1):
             yield frame
             if count >= _POSTER_FRAMES:
@@ -216,7 +217,8 @@ def displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]:
     return (size[1], width) if turn % 180 else (width, size[1])
 
 
-def _picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
+def picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
+    """Make a small upright picture of a decoded frame."""
     flat = (target[1], target[0]) if turn % 180 else target
     # Untagged video of at least 720 lines is BT.709 for every player, but not for swscale.
     space = "ITU709" if frame.colorspace == _UNTAGGED and frame.height >= 720 else None

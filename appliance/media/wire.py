@@ -113,6 +113,12 @@ class ConvertRequest(msgspec.Struct, frozen=True, tag="convert"):
     turn: int
 
 
+class FramesRequest(msgspec.Struct, frozen=True, tag="frames"):
+    """Hash frames that are spread over the open video."""
+
+    count: int
+
+
 class PlaceRequest(msgspec.Struct, frozen=True, tag="place"):
     """Give a synced temporary file its final name, durably."""
 
@@ -127,7 +133,7 @@ class RemoveRequest(msgspec.Struct, frozen=True, tag="remove"):
     expect: Stat
 
 
-Request = OpenRequest | DecodeRequest | ConvertRequest | PlaceRequest | RemoveRequest
+Request = OpenRequest | DecodeRequest | ConvertRequest | FramesRequest | PlaceRequest | RemoveRequest
 
 
 class Read(msgspec.Struct, frozen=True, tag="read"):
@@ -144,6 +150,15 @@ class Read(msgspec.Struct, frozen=True, tag="read"):
     def stat(self) -> Stat:
         """The state in which the file was read."""
         return Stat(self.size, self.mtime_ns)
+
+
+class Fingerprint(msgspec.Struct, frozen=True):
+    """The perceptual hash of one picture and of its mirror image, as signed 64-bit numbers."""
+
+    hash: int
+    mirror: int
+    reach: int
+    """In how many bits a copy of it may differ; fewer where it shows little."""
 
 
 class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
@@ -164,6 +179,21 @@ class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
     facts: dict[str, Any] = {}
     renditions: list[Made] = []
     rendition_errors: list[tuple[str, Reason, str]] = []
+    fingerprint: Fingerprint | None = None
+    """None where the picture shows too little to be told from others."""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One frame of a video that shows enough to be told from others."""
+
+    at_ms: int
+    fingerprint: Fingerprint
+
+
+class Frames(msgspec.Struct, frozen=True, tag="hashed"):
+    """Frames of a video, in their order."""
+
+    frames: list[Frame]
 
 
 class Step(msgspec.Struct, frozen=True, tag="step"):
@@ -197,7 +227,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     detail: str
 
 
-Answer = Hello | Read | Decoded | Converted | Step | Done | Failed
+Answer = Hello | Read | Decoded | Converted | Frames | Step | Done | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

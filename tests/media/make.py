@@ -113,9 +113,9 @@ def film(
     container: str = "mp4", *, count: int = 30, black: int = 0, codec: str = "libx264", turn: int = 0,
     aspect: tuple[int, int] | None = None, size: tuple[int, int] = (64, 32), audio: bool = False,
     video: bool = True, gop: int = 12, metadata: dict[str, str] | None = None,
-    options: dict[str, str] | None = None,
+    options: dict[str, str] | None = None, shown: list[Image.Image] | None = None, crf: int | None = None,
 ) -> bytes:  # fmt: skip
-    """A film at ten frames a second, with sound when asked."""
+    """A film at ten frames a second, with sound when asked; of given pictures, or of some that differ."""
     kind = {"mkv": "matroska"}.get(container, container)
     # A real file: some options make the writer read again what it wrote.
     with tempfile.NamedTemporaryFile() as out:
@@ -124,7 +124,9 @@ def film(
             pictures = _picture_stream(target, codec, size, turn, aspect, gop) if video else None
             sound = target.add_stream("aac", rate=48000) if audio else None
             if pictures is not None:
-                _show(target, pictures, frames(count, black=black, size=size))
+                if crf is not None:
+                    pictures.options = {"crf": str(crf)}
+                _show(target, pictures, shown or frames(count, black=black, size=size))
             if sound is not None:
                 _silence(target, sound)
         return out.read()

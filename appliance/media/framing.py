@@ -1,0 +1,72 @@
+"""Frames spread over a video, each hashed; the same moments in every copy of the film, however encoded."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import av.error
+
+from appliance.media import phash, pictures, video
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.wire import Frame
+
+
+# Titles and fades stand at the ends.
+_FIRST, _LAST = 0.02, 0.98
+# So far a frame may lie behind its key frame; past that the one that was reached has to do.
+_REACH = 250
+# A film that takes longer is known by the frames that were found until then.
+_BUDGET_S = 60.0
+
+
+def frames(source: Source, count: int) -> list[Frame]:
+    """Return those of `count` frames, spread over the film, that show enough to be told from others."""
+    try:
+        with video.opened(source) as container:
+            return _frames(container, video.picture_stream(container), count)
+    except av.error.FFmpegError as error:
+        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+
+
+def _frames(container: Any, stream: Any, count: int) -> list[Frame]:
+    length = video.announced(container, stream) or 0.0
+    give_up = time.monotonic() + _BUDGET_S
+    found: dict[int, Frame] = {}
+    for n in range(count):
+        share = _FIRST + (_LAST - _FIRST) * n / max(1, count - 1)
+        frame = _frame_at(container, stream, share * length, give_up)
+        hashed = frame and _hashed(frame, stream)
+        if hashed:
+            found.setdefault(hashed.at_ms, hashed)
+        if time.monotonic() > give_up or not length:
+            break
+    return [found[at] for at in sorted(found)]
+
+
+def _frame_at(container: Any, stream: Any, at: float, give_up: float) -> Any:
+    """Return the frame that is on screen at a moment, or the last that can be decoded before it."""
+    before, last = None, None
+    until = at + video.start(stream)
+    try:
+        container.seek(int(until / stream.time_base), stream=stream, backward=True)
+        for count, frame in enumerate(container.decode(stream), start=1):
+            before, last = last, frame
+            if (frame.time or 0.0) > until:
+                break
+            if count >= _REACH or time.monotonic() > give_up:
+                return frame
+    except (av.error.FFmpegError, EOFError):
+        return last
+    return last if last is None or (last.time or 0.0) <= until else before or last
+
+
+def _hashed(frame: Any, stream: Any) -> Frame | None:
+    if frame.is_corrupt:
+        return None
+    turn = int(frame.rotation) % 360
+    shown = video.displayed((frame.width, frame.height), stream, turn)
+    found = phash.fingerprint(video.picture(frame, turn, pictures.largest(shown, [])))
+    moment = (frame.time or 0.0) - video.start(stream)
+    return Frame(max(0, round(moment * 1000)), found) if found else None
