@@ -12,9 +12,8 @@ import av.error
 import msgspec
 from PIL import Image
 
-from appliance.media import dates, opening, pictures
+from appliance.media import filmtags, metadata, opening, pictures
 from appliance.media.limits import Limits
-from appliance.media.metadata import as_text
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Decoded, Wanted
@@ -59,6 +58,7 @@ def opened(source: Source) -> Any:
     options = {"format_whitelist": format_, "protocol_whitelist": "none"}
     if format_ == "mov":
         options["enable_drefs"] = "0"
+        options["export_xmp"] = "1"
     return av.open(source.file(), format=format_, options=options, metadata_errors="replace")
 
 
@@ -72,7 +72,8 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     shown = displayed((frame.width, frame.height), stream, turn)
     poster = picture(frame, turn, pictures.largest(shown, wanted))
     made, errors = pictures.render(poster, shown, wanted)
-    moment, offset, notes = _taken(container, stream)
+    said = filmtags.read(container.metadata, stream.metadata)
+    said.facts = _facts(container, stream) | ({"hdr": True} if frame.color_trc in _HDR else {}) | said.facts
     return Decoded(
         kind="video",
         mime=source.sniffed.mime,
@@ -80,13 +81,10 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
         height=shown[1],
         frames=length.frames,
         duration_s=None if length.seconds is None else round(length.seconds, 3),
-        taken_at=moment,
-        taken_offset=offset,
-        date_source="container" if moment else None,
+        date_source="container" if said.taken_at else None,
         dominant=pictures.dominant(poster),
         flags=["truncated"] if length.truncated else [],
-        notes=notes,
-        facts=_facts(container, stream) | ({"hdr": True} if frame.color_trc in _HDR else {}),
+        **metadata.described(said),
         renditions=made,
         rendition_errors=errors,
     )
@@ -228,18 +226,6 @@ def picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
     return small.rotate(turn, expand=True) if turn % 360 else small  # type: ignore[no-any-return]
 
 
-def _taken(container: Any, stream: Any) -> tuple[Any, int | None, list[str]]:
-    tags = {**stream.metadata, **container.metadata}
-    for name in ("com.apple.quicktime.creationdate", "creation_time", "date", "DATE_RECORDED"):
-        written = as_text(tags.get(name) or "")
-        parsed = dates.parse(written) if written else None
-        if parsed is None:
-            continue
-        notes = ["the container gives the date in UTC"] if parsed[1] == 0 else []
-        return parsed[0], parsed[1], notes
-    return None, None, []
-
-
 def _facts(container: Any, stream: Any) -> dict[str, Any]:
     rate = float(stream.average_rate) if stream.average_rate else 0.0
     facts: dict[str, Any] = {
@@ -252,6 +238,4 @@ def _facts(container: Any, stream: Any) -> dict[str, Any]:
         facts["frame_rate"] = round(rate, 3)
     if container.bit_rate and 0 < container.bit_rate < 2**53:
         facts["bit_rate"] = int(container.bit_rate)
-    for name in ("title", "comment", "make", "model", "encoder"):
-        facts[name] = as_text(container.metadata.get(name) or "")
     return {name: fact for name, fact in facts.items() if fact != ""}

@@ -173,6 +173,10 @@ class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
     taken_at: datetime | None = None
     taken_offset: int | None = None
     date_source: str | None = None
+    title: str | None = None
+    rating: int | None = None
+    tags: list[tuple[str, str]] = []
+    """Keywords of the file: a kind, mostly empty, and a name."""
     dominant: int | None = None
     flags: list[str] = []
     notes: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
-from appliance.media import dates, metadata
+from appliance.media import dates, said
 from tests.media import make
 from tests.media.conftest import Import
 
@@ -51,6 +52,15 @@ async def test_a41_one_bad_field_does_not_cost_the_others(decode: Import) -> Non
     assert any("iso" in note for note in decoded.notes)
     assert any("zero byte" in note for note in decoded.notes)
     assert any("GPS" in note for note in decoded.notes)
+
+
+async def test_a41_a_field_that_points_outside_does_not_end_the_directory(decode: Import) -> None:
+    block = bytearray(make.raw_exif({0x10E: (2, b"description\0"), 0x10F: (2, b"Camera maker\0")}))
+    at = block.index(struct.pack("<HHI", 0x10E, 2, 12)) + 8
+    block[at : at + 4] = struct.pack("<I", 60_000)
+    decoded = await decode(jpeg(bytes(block)))
+    assert decoded.facts == {"make": "Camera maker"}
+    assert "1 EXIF field points outside of the block" in decoded.notes
 
 
 async def test_a_position_is_read_with_its_hemisphere(decode: Import) -> None:
@@ -165,7 +175,7 @@ def test_no_text_breaks_the_date_parser(text: str) -> None:
 
 @given(st.one_of(st.text(), st.binary(), st.lists(st.integers()).map(tuple), st.floats(), st.none()))
 def test_any_value_becomes_text_that_a_database_accepts(value: object) -> None:
-    text = metadata.as_text(value)
+    text = said.as_text(value)
     assert "\0" not in text
     assert text.encode("utf-8").decode("utf-8") == text
-    assert len(text) <= metadata.MAX_TEXT
+    assert len(text) <= said.MAX_TEXT
