@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from appliance.media import confine, decoding, opening, reading, storing
+from appliance.media import confine, decoding, opening, reading, sidecars, storing
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -20,6 +20,7 @@ from appliance.media.wire import (
     Answer,
     ConvertRequest,
     DecodeRequest,
+    DescribeRequest,
     Done,
     Failed,
     FramesRequest,
@@ -67,6 +68,9 @@ class Bench:
                 return decoding.convert(self._in_hand(), request, self._limits, self._tell)
             case FramesRequest(count=count):
                 return decoding.frames(self._in_hand(), count, self._limits)
+            case DescribeRequest():
+                self.clear()
+                return sidecars.describe(request)
             case PlaceRequest(temporary=temporary, final=final):
                 storing.place(temporary, final)
             case RemoveRequest(path=path, expect=expect):

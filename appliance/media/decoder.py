@@ -14,7 +14,7 @@ from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
 from appliance.media.reasons import MediaFailure
 from appliance.media.turns import Turns
-from appliance.media.wire import Converted, Decoded, Frame, Read, Stat, Step, Tier, Wanted
+from appliance.media.wire import Converted, Decoded, Described, Frame, Read, Stat, Step, Tier, Wanted
 
 
 __all__ = ["Child", "ChildDied", "DecodePool", "DecoderUnavailable", "StorageSilent"]
@@ -65,6 +65,11 @@ class Child:
         """Decode the file that was opened last and make the wanted renditions, turned clockwise."""
         self._check_holds_file()
         return await self._ask(wire.DecodeRequest(wanted, turn), timeout, Decoded)
+
+    async def describe(self, path: bytes, kind: str, *, timeout: float = STEP_S) -> Described:
+        """Read a small file that describes another one; the file in hand is let go."""
+        self._holds_file = False
+        return await self._ask(wire.DescribeRequest(path, None, kind), timeout, Described)
 
     async def convert(
         self, path: bytes, *, turn: int, timeout: float, told: Callable[[Step], None]

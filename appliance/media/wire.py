@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from appliance.media.reasons import Reason
+from appliance.media.said import Said
 from appliance.media.sniff import Sniffed
 
 
@@ -119,6 +120,14 @@ class FramesRequest(msgspec.Struct, frozen=True, tag="frames"):
     count: int
 
 
+class DescribeRequest(msgspec.Struct, frozen=True, tag="describe"):
+    """Read a small file that describes another one; `kind` is xmp, json or txt."""
+
+    path: bytes
+    expect: Stat | None
+    kind: str
+
+
 class PlaceRequest(msgspec.Struct, frozen=True, tag="place"):
     """Give a synced temporary file its final name, durably."""
 
@@ -133,7 +142,15 @@ class RemoveRequest(msgspec.Struct, frozen=True, tag="remove"):
     expect: Stat
 
 
-Request = OpenRequest | DecodeRequest | ConvertRequest | FramesRequest | PlaceRequest | RemoveRequest
+Request = (
+    OpenRequest
+    | DecodeRequest
+    | ConvertRequest
+    | FramesRequest
+    | DescribeRequest
+    | PlaceRequest
+    | RemoveRequest
+)
 
 
 class Read(msgspec.Struct, frozen=True, tag="read"):
@@ -220,6 +237,14 @@ class Converted(msgspec.Struct, frozen=True, tag="converted"):
     """The pictures went over as they were, without being encoded anew."""
 
 
+class Described(msgspec.Struct, frozen=True, tag="described"):
+    """What a sidecar says; None, with the reason, where it makes no sense."""
+
+    sha256: bytes
+    said: Said | None
+    problem: str | None = None
+
+
 class Done(msgspec.Struct, frozen=True, tag="done"):
     """A step that has no result succeeded."""
 
@@ -231,7 +256,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     detail: str
 
 
-Answer = Hello | Read | Decoded | Converted | Frames | Step | Done | Failed
+Answer = Hello | Read | Decoded | Converted | Frames | Described | Step | Done | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

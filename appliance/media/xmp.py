@@ -112,17 +112,19 @@ def fields(packet: bytes) -> tuple[Fields, str | None]:
 def said(packet: bytes) -> Said:
     """Read what a packet says; never fails."""
     known, problem = fields(packet)
-    found = Said()
+    found = interpreted(known)
     if problem is not None:
         found.note(f"XMP is damaged ({problem})")
-    _interpret(known, found)
     return found
 
 
-def _interpret(known: Fields, found: Said) -> None:
+def interpreted(known: Fields) -> Said:
+    """Turn properties into words and facts."""
+
     def first(name: str) -> str:
         return (known.get(name) or [""])[0]
 
+    found = Said()
     found.title = line(first("dc:title") or first("photoshop:Headline"), LONGEST_TITLE) or None
     found.rating = stars(first("xmp:Rating")) or stars_of_percent(first("ms:Rating"))
     if first("xmp:Rating").startswith("-1"):
@@ -130,23 +132,24 @@ def _interpret(known: Fields, found: Said) -> None:
     found.tag(known.get("dc:subject", []))
     found.tag(_leaf(path, "|") for path in known.get("lr:hierarchicalSubject", []) if _of_a_person(path))
     found.tag(_leaf(path, "/") for path in known.get("digikam:TagsList", []))
-    for fact, names in _FACTS.items():
-        value = next((v for v in (", ".join(known.get(n, [])[:20]) for n in names) if v), "")
+    for fact, name in _FACTS.items():
+        value = ", ".join(known.get(name, [])[:20])
         if value:
             found.facts[fact] = as_text(value)
     _place(first, found)
     _date(known, found)
+    return found
 
 
 _FACTS = {
-    "description": ("dc:description",),
-    "artist": ("dc:creator",),
-    "copyright": ("dc:rights",),
-    "label": ("xmp:Label",),
-    "credit": ("photoshop:Credit",),
-    "city": ("photoshop:City",),
-    "state": ("photoshop:State",),
-    "country": ("photoshop:Country",),
+    "description": "dc:description",
+    "artist": "dc:creator",
+    "copyright": "dc:rights",
+    "label": "xmp:Label",
+    "credit": "photoshop:Credit",
+    "city": "photoshop:City",
+    "state": "photoshop:State",
+    "country": "photoshop:Country",
 }
 _DATES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "exif:DateTimeDigitized", "xmp:CreateDate")
 

@@ -215,6 +215,7 @@ FIELDS = st.dictionaries(
 )
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @given(FIELDS, FIELDS, FIELDS)
 def test_any_exif_field_is_safe_and_costs_only_itself(main: Fields, detail: Fields, gps: Fields) -> None:
     with tempfile.NamedTemporaryFile() as out:
