@@ -37,6 +37,7 @@ def decode(
     check(timing, image.size, limits)
     image.load()
     found = metadata.of_picture(source, image)
+    found.facts |= pictures.bright(image)
     upright = pictures.turned(found.orientation, turn)
     shown = pictures.displayed(image.size, upright)
     target = pictures.largest(shown, wanted)

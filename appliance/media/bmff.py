@@ -81,6 +81,10 @@ def _content(data: BinaryIO, box: Box) -> bytes:
     return data.read(box.end - box.start)
 
 
+def _first(data: BinaryIO, path: list[bytes], within: Box) -> bytes:
+    return next((_content(data, box) for box in find(data, path, within)), b"")
+
+
 def picture_size(data: BinaryIO, size: int) -> tuple[int, int] | None:
     """Return the largest picture that the header of an AVIF or HEIC file announces."""
     whole = Box(b"", 0, size)
@@ -92,21 +96,59 @@ def picture_size(data: BinaryIO, size: int) -> tuple[int, int] | None:
     return max(found, key=lambda wh: wh[0] * wh[1], default=None)
 
 
+def colour_codes(data: BinaryIO, size: int) -> tuple[int, int] | None:
+    """Return transfer curve and primaries (ITU-T H.273) of the primary picture of an AVIF or HEIC file."""
+    whole = Box(b"", 0, size)
+    meta = next(find(data, [b"meta"], whole), None)
+    if meta is None:
+        return None
+    primary = _number(_first(data, [b"pitm"], meta))
+    owned = set(_owned(_first(data, [b"iprp", b"ipma"], meta), primary))
+    containers = find(data, [b"iprp", b"ipco"], meta)
+    properties = [box for container in containers for box in boxes(data, container.start, container.end)]
+    for place, box in enumerate(properties, start=1):
+        body = _content(data, box) if box.kind == b"colr" and place in owned else b""
+        if body[:4] == b"nclx" and len(body) >= 8:
+            return int.from_bytes(body[6:8], "big"), int.from_bytes(body[4:6], "big")
+    return None
+
+
+def _number(body: bytes) -> int:
+    return int.from_bytes(body[4:6] if body[:1] == b"\0" else body[4:8], "big")
+
+
+def _owned(body: bytes, item: int) -> Iterator[int]:
+    """Yield which properties, counted from one, belong to an item."""
+    wide, long = body[:1] != b"\0", bool(body[3:4] and body[3] & 1)
+    at, count = 8, int.from_bytes(body[4:8], "big")
+    for _ in range(min(count, MAX_BOXES)):
+        head = 4 if wide else 2
+        if at + head >= len(body):
+            return
+        number, entries = int.from_bytes(body[at : at + head], "big"), body[at + head]
+        at += head + 1
+        step = 2 if long else 1
+        for place in range(at, min(at + entries * step, len(body)), step):
+            if number == item:
+                yield int.from_bytes(body[place : place + step], "big") & (0x7FFF if long else 0x7F)
+        at += entries * step
+
+
 def frame_times(data: BinaryIO, size: int) -> list[tuple[int, float]]:
     """Return (frames, milliseconds each) runs of the picture track of an image sequence."""
     whole = Box(b"", 0, size)
     for media in find(data, [b"moov", b"trak", b"mdia"], whole):
-        handler = next((_content(data, box) for box in find(data, [b"hdlr"], media)), b"")
+        handler = _first(data, [b"hdlr"], media)
         if handler[8:12] == b"pict":
             return _runs(data, media)
     return []
 
 
 def _runs(data: BinaryIO, media: Box) -> list[tuple[int, float]]:
-    header = next((_content(data, box) for box in find(data, [b"mdhd"], media)), b"")
+    header = _first(data, [b"mdhd"], media)
     at = 20 if header[:1] == b"\x01" else 12
     scale = int.from_bytes(header[at : at + 4], "big") or 1000
-    table = next((_content(data, box) for box in find(data, [b"minf", b"stbl", b"stts"], media)), b"")
+    table = _first(data, [b"minf", b"stbl", b"stts"], media)
     entries = min(int.from_bytes(table[4:8], "big"), (len(table) - 8) // 8)
     pairs = (struct.unpack_from(">II", table, 8 + 8 * n) for n in range(max(entries, 0)))
     return [(count, 1000 * delta / scale) for count, delta in pairs]

@@ -7,7 +7,7 @@ from typing import Any
 
 import av.error
 
-from appliance.media import phash, pictures, video
+from appliance.media import lengths, phash, pictures, video
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Frame
@@ -31,7 +31,7 @@ def frames(source: Source, count: int) -> list[Frame]:
 
 
 def _frames(container: Any, stream: Any, count: int) -> list[Frame]:
-    length = video.announced(container, stream) or 0.0
+    length = lengths.announced(container, stream) or 0.0
     give_up = time.monotonic() + _BUDGET_S
     found: dict[int, Frame] = {}
     for n in range(count):
@@ -48,7 +48,7 @@ def _frames(container: Any, stream: Any, count: int) -> list[Frame]:
 def _frame_at(container: Any, stream: Any, at: float, give_up: float) -> Any:
     """Return the frame that is on screen at a moment, or the last that can be decoded before it."""
     before, last = None, None
-    until = at + video.start(stream)
+    until = at + lengths.start(stream)
     try:
         container.seek(int(until / stream.time_base), stream=stream, backward=True)
         for count, frame in enumerate(container.decode(stream), start=1):
@@ -68,5 +68,5 @@ def _hashed(frame: Any, stream: Any) -> Frame | None:
     turn = int(frame.rotation) % 360
     shown = video.displayed((frame.width, frame.height), stream, turn)
     found = phash.fingerprint(video.picture(frame, turn, pictures.largest(shown, [])))
-    moment = (frame.time or 0.0) - video.start(stream)
+    moment = (frame.time or 0.0) - lengths.start(stream)
     return Frame(max(0, round(moment * 1000)), found) if found else None

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from PIL import Image, UnidentifiedImageError
 
-from appliance.media import bmff, jxlhead
+from appliance.media import bmff, curves, jxlhead, pictures
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -54,6 +54,9 @@ def open_picture(source: Source, limits: Limits) -> Image.Image:
     except UnidentifiedImageError as error:
         raise _unidentified(source) from error
     check_pixels(image.size, limits)
+    curve = curves.of(source)
+    if curve is not None:
+        image.info[pictures.CURVE] = curve
     return image
 
 

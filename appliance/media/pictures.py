@@ -7,10 +7,11 @@ import functools
 import io
 import os
 from collections.abc import Callable
+from typing import Any
 
 from PIL import Image, ImageCms
 
-from appliance.media import fullsize, storing
+from appliance.media import fullsize, hdr, storing
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import FULL, PREVIEW, Fit, Made, Wanted
 
@@ -22,6 +23,9 @@ WEBP_METHOD = 2
 _QUALITY = {PREVIEW: 82}
 _TILE_QUALITY = 75
 _FILTER = Image.Resampling.HAMMING
+
+# Where an opened picture carries its curve of brightness, when it has one of its own.
+CURVE = "curve"
 
 # Work over this many pixels at once when a huge picture is brought to a working mode.
 _STRIP_PIXELS = 4_000_000
@@ -74,9 +78,15 @@ def reduced(image: Image.Image, target: tuple[int, int], orientation: int) -> Im
     small = _in_strips(image, working, factor) if _is_large(image, factor) else working(image)
     if small.size != stored:
         small = small.resize(stored, _FILTER)
-    small = _in_srgb(small, profile)
+    curve = image.info.get(CURVE)
+    small = hdr.toned(small, curve) if curve is not None else _in_srgb(small, profile)
     turn = _TRANSPOSE.get(orientation)
     return small.transpose(turn) if turn is not None else small
+
+
+def bright(image: Image.Image) -> dict[str, Any]:
+    """The fact that a picture is brighter than a plain screen can show."""
+    return {"hdr": True} if CURVE in image.info else {}
 
 
 def _is_large(image: Image.Image, factor: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import av
 import av.error
 
-from appliance.media import opening, storing, video
+from appliance.media import lengths, opening, storing, video
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -107,7 +107,7 @@ class _Progress:
     """Tells how far a film is, twice a second at most."""
 
     def __init__(self, film: Any, stream: Any, tell: Tell) -> None:
-        whole = video.announced(film, stream)
+        whole = lengths.announced(film, stream)
         self._whole = whole if whole and whole > 0 else None
         self._begun = self._told = time.monotonic()
         self._tell = tell

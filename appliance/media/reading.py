@@ -74,9 +74,13 @@ class Source:
         """Return the bytes that the content was recognised by."""
         return os.pread(self.descriptor, HEAD, 0)
 
+    def at(self, offset: int, count: int) -> bytes:
+        """Return some bytes from a place."""
+        return os.pread(self.descriptor, count, offset)
+
     def tail(self, count: int) -> bytes:
         """Return the last bytes."""
-        return os.pread(self.descriptor, count, max(0, self.size - count))
+        return self.at(max(0, self.size - count), count)
 
     def file(self) -> BinaryIO:
         """Return an independent buffered reader at the start of the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from appliance.media import metadata, phash, pictures
+from appliance.media import metadata, motion, phash, pictures
 from appliance.media.reading import Source
 from appliance.media.wire import Decoded, Wanted
 
@@ -18,6 +18,7 @@ def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: in
         # Before the metadata, whose readers load some formats too and would hide that data is missing.
         image.load()
     found = metadata.of_picture(source, image)
+    found.facts |= pictures.bright(image) | motion.facts(source, image)
     upright = pictures.turned(found.orientation, turn)
     shown = pictures.displayed(image.size, upright)
     pages = _pages(source, image)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import av
 import av.error
 import av.filter
 
-from appliance.media import video
+from appliance.media import hdr, video
 from appliance.media.wire import Fit
 
 
@@ -29,6 +30,9 @@ _AHEAD = 100
 # Films without a frame rate, or with a nonsensical one, count as this.
 _RATE = Fraction(30)
 _VIDEO_RANGE = 1
+_BT709 = 1
+# Back from the table's red, green and blue to what films are made of.
+_PLAIN = ("scale", "out_color_matrix=bt709:out_range=tv")
 _TRANSPOSED = {90: ("clock",), 180: ("clock", "clock"), 270: ("cclock",)}
 
 
@@ -79,6 +83,7 @@ class Encoded:
         self._graph: Any = None
         self._shape: tuple[int, int, str] | None = None
         self._last = -1
+        self._space = _BT709
 
     def take(self, packet: Any) -> Iterator[Any]:
         """The packets that one packet of the film becomes."""
@@ -106,7 +111,7 @@ class Encoded:
         self._graph.push(frame)
         drawn = self._graph.pull()
         drawn.pts, drawn.time_base = at, Fraction(1, 90_000)
-        drawn.colorspace, drawn.color_range = frame.colorspace, _VIDEO_RANGE
+        drawn.colorspace, drawn.color_range = self._space, _VIDEO_RANGE
         drawn.pict_type = 0
         yield from self._made.encode(drawn)
 
@@ -115,13 +120,18 @@ class Encoded:
         if shape == self._shape:
             return
         if self._shape is None:
-            # Colours keep their meaning, HDR too: the player shows them as well as its screen can.
-            made = self._made.codec_context
-            made.colorspace, made.color_range = frame.colorspace, _VIDEO_RANGE
-            made.color_trc, made.color_primaries = frame.color_trc, frame.color_primaries
+            self._describe(frame)
         # Broadcasts change their size in the middle.
         self._shape = shape
         self._graph = _graph(frame, self.source.time_base, self.size, self._turn)
+
+    def _describe(self, frame: Any) -> None:
+        """Colours keep their meaning; what is brighter than eight bits can hold becomes a plain film."""
+        made = self._made.codec_context
+        self._space = _BT709 if _is_bright(frame) else frame.colorspace
+        made.colorspace, made.color_range = self._space, _VIDEO_RANGE
+        made.color_trc = _BT709 if _is_bright(frame) else frame.color_trc
+        made.color_primaries = _BT709 if _is_bright(frame) else frame.color_primaries
 
     def _moment(self, frame: Any) -> int:
         if frame.pts is None or frame.time_base is None:
@@ -176,16 +186,35 @@ def _even(size: tuple[int, int]) -> tuple[int, int]:
     return max(2, size[0] // 2 * 2), max(2, size[1] // 2 * 2)
 
 
+def _is_bright(frame: Any) -> bool:
+    return frame.color_trc in hdr.TRANSFERS
+
+
 def _graph(frame: Any, time_base: Any, size: tuple[int, int], turn: int) -> Any:
+    steps = [*_scaled(size, turn)]
+    if not _is_bright(frame):
+        return _linked(frame, time_base, steps)
+    with tempfile.NamedTemporaryFile("w", suffix=".cube") as table:
+        table.write(hdr.cube(hdr.Curve(int(frame.color_trc), int(frame.color_primaries))))
+        table.flush()
+        steps += [("format", "gbrp10le"), ("lut3d", f"file={table.name}"), _PLAIN]
+        return _linked(frame, time_base, steps)
+
+
+def _scaled(size: tuple[int, int], turn: int) -> Iterator[tuple[str, str]]:
     flat = (size[1], size[0]) if turn % 180 else size
+    yield "scale", f"{flat[0]}:{flat[1]}:flags=bicubic:out_range=tv"
+    yield from (("transpose", way) for way in _TRANSPOSED.get(turn, ()))
+
+
+def _linked(frame: Any, time_base: Any, steps: list[tuple[str, str]]) -> Any:
     graph = av.filter.Graph()
-    steps = [
+    made = [
         graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=time_base)
     ]
-    steps.append(graph.add("scale", f"{flat[0]}:{flat[1]}:flags=bicubic:out_range=tv"))
-    steps += [graph.add("transpose", way) for way in _TRANSPOSED.get(turn, ())]
-    steps += [graph.add("format", "yuv420p"), graph.add("setsar", "1"), graph.add("buffersink")]
-    for one, following in itertools.pairwise(steps):
+    made += [graph.add(name, how) for name, how in (*steps, ("format", "yuv420p"), ("setsar", "1"))]
+    made.append(graph.add("buffersink"))
+    for one, following in itertools.pairwise(made):
         one.link_to(following)
     graph.configure()
     return graph

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import av
 import av.error
-import msgspec
 from PIL import Image
 
-from appliance.media import filmtags, metadata, opening, pictures
+from appliance.media import filmtags, hdr, lengths, metadata, motion, opening, pictures
+from appliance.media.lengths import Length
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.said import as_text
 from appliance.media.wire import Decoded, Wanted
 
 
@@ -23,21 +23,10 @@ from appliance.media.wire import Decoded, Wanted
 _POSTER_AT = (0.1, 0.3, 0.5, 0.8, 0.0)
 # From a key frame on, so many frames are decoded in search of one that is not flat.
 _POSTER_FRAMES = 48
-# A walk over all packets (only files without a usable index need it) ends after this time.
-_WALK_S = 20.0
-# The last packets may lie a little before the announced end without anything missing.
-_TAIL_S = 1.0
-_TAIL_SHARE = 0.03
-
+_APPLE_PAIR = "com.apple.quicktime.content.identifier"
 _UNTAGGED = 2
-# The transfer curves of HDR10 and HLG; their posters look pale, and the facts say why.
-_HDR = (16, 18)
-
-
-class _Length(msgspec.Struct):
-    seconds: float | None
-    frames: int | None
-    truncated: bool = False
+# How Dolby Vision without another layer is marked: its colours can only be guessed.
+_DOLBY_ALONE = frozenset({"dvh1", "dvhe", "dav1"})
 
 
 def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 0) -> Decoded:
@@ -66,14 +55,16 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     stream = picture_stream(container)
     stored = (stream.codec_context.width, stream.codec_context.height)
     opening.check_pixels(stored, limits)
-    length = _length(source, container, stream)
+    length = lengths.measured(source, container, stream)
     frame, tagged = _poster(container, stream, length)
     turn = (tagged - by) % 360
     shown = displayed((frame.width, frame.height), stream, turn)
     poster = picture(frame, turn, pictures.largest(shown, wanted))
     made, errors = pictures.render(poster, shown, wanted)
     said = filmtags.read(container.metadata, stream.metadata)
-    said.facts = _facts(container, stream) | ({"hdr": True} if frame.color_trc in _HDR else {}) | said.facts
+    said.facts = (
+        _facts(container, stream) | ({"hdr": True} if frame.color_trc in hdr.TRANSFERS else {}) | said.facts
+    )
     return Decoded(
         kind="video",
         mime=source.sniffed.mime,
@@ -88,6 +79,21 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
         renditions=made,
         rendition_errors=errors,
     )
+
+
+def described(source: Source) -> dict[str, Any]:
+    """What a player must know of a film, without decoding any of it."""
+    try:
+        with opened(source) as container:
+            stream = picture_stream(container)
+            told = _facts(container, stream)
+            seconds = lengths.announced(container, stream)
+    except av.error.FFmpegError as error:
+        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+    kept: dict[str, Any] = {
+        name: told[name] for name in ("video_codec", "audio_codec", "pixel_format") if name in told
+    }
+    return kept if seconds is None else kept | {"seconds": round(seconds, 3)}
 
 
 def picture_stream(container: Any) -> Any:
@@ -109,75 +115,7 @@ def picture_stream(container: Any) -> Any:
     return stream
 
 
-def _length(source: Source, container: Any, stream: Any) -> _Length:
-    """Find the true length: what the header says, unless the file ends before that."""
-    told, counted = announced(container, stream), int(stream.frames) or None
-    overrun = False
-    if source.sniffed.format == "mov" and told is not None and counted is not None:
-        # The index of an MP4 names the place of every frame; reading them would tell nothing more.
-        overrun = max((entry.pos + entry.size for entry in stream.index_entries), default=0) > source.size
-        if not overrun:
-            return _Length(told, counted)
-    end = None if overrun else _tail_end(container, stream, told)
-    if end is None:
-        end, counted = _walked(container, stream)
-    if told is None:
-        return _Length(end, counted)
-    short = overrun or (end or 0.0) < told - max(_TAIL_S, _TAIL_SHARE * told)
-    return _Length(end if short else told, None if short else counted, short)
-
-
-def announced(container: Any, stream: Any) -> float | None:
-    """Return the length in seconds that the header tells."""
-    if stream.duration:
-        return float(stream.duration * stream.time_base)
-    return container.duration / av.time_base if container.duration and container.duration > 0 else None
-
-
-def start(stream: Any) -> float:
-    """Return the moment that the stream begins at, which is not always zero."""
-    return float(stream.start_time * stream.time_base) if stream.start_time else 0.0
-
-
-def _tail_end(container: Any, stream: Any, announced: float | None) -> float | None:
-    """Seek close to the announced end and return when the last packet there ends."""
-    if announced is None:
-        return None
-    target = start(stream) + max(0.0, announced - 2.0)
-    try:
-        container.seek(int(target / stream.time_base), stream=stream, backward=True)
-    except av.error.FFmpegError:
-        return None
-    end, _, _ = _walk(container, stream)
-    return end
-
-
-def _walked(container: Any, stream: Any) -> tuple[float | None, int | None]:
-    """Read every packet: the only truth for piped files, which announce nothing."""
-    try:
-        container.seek(0)
-    except av.error.FFmpegError as error:
-        raise MediaFailure(Reason.CORRUPT, "it cannot be read from the start") from error
-    end, count, complete = _walk(container, stream)
-    return end, count if complete else None
-
-
-def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
-    end: float | None = None
-    count, give_up = 0, time.monotonic() + _WALK_S
-    try:
-        for packet in container.demux(stream):
-            if packet.pts is not None:
-                until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - start(stream)
-                end, count = max(end or 0.0, until), count + 1
-            if time.monotonic() > give_up:
-                return end, count, False
-    except av.error.FFmpegError:
-        return end, count, False
-    return end, count, True
-
-
-def _poster(container: Any, stream: Any, length: _Length) -> tuple[Any, int]:
+def _poster(container: Any, stream: Any, length: Length) -> tuple[Any, int]:
     """Return the first frame that is not flat at a few places of the film, else the first decodable."""
     fallback: Any = None
     for share in _POSTER_AT:
@@ -197,7 +135,7 @@ def _is_flat(frame: Any) -> bool:
 
 def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
     try:
-        container.seek(int((start(stream) + at) / stream.time_base), stream=stream, backward=True)
+        container.seek(int((lengths.start(stream) + at) / stream.time_base), stream=stream, backward=True)
         for count, frame in enumerate(container.decode(stream), start=1):
             yield frame
             if count >= _POSTER_FRAMES:
@@ -223,6 +161,8 @@ def picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
     small = frame.reformat(
         width=flat[0], height=flat[1], format="rgb24", interpolation="AREA", src_colorspace=space
     ).to_image()
+    if frame.color_trc in hdr.TRANSFERS:
+        small = hdr.toned(small, hdr.Curve(int(frame.color_trc), int(frame.color_primaries)))
     return small.rotate(turn, expand=True) if turn % 360 else small  # type: ignore[no-any-return]
 
 
@@ -236,6 +176,11 @@ def _facts(container: Any, stream: Any) -> dict[str, Any]:
     }
     if math.isfinite(rate) and 0 < rate < 1000:
         facts["frame_rate"] = round(rate, 3)
+    if stream.codec_context.codec_tag in _DOLBY_ALONE:
+        facts["dolby_vision"] = True
     if container.bit_rate and 0 < container.bit_rate < 2**53:
         facts["bit_rate"] = int(container.bit_rate)
+    pair = motion.live_id(as_text(container.metadata.get(_APPLE_PAIR) or ""))
+    if pair is not None:
+        facts["live_id"] = pair
     return {name: fact for name, fact in facts.items() if fact != ""}

@@ -168,12 +168,16 @@ HIDDEN = frozenset(
         "flash",
         "pixel_format",
         "container",
+        "motion",
+        "live_id",
     }
 )
 LABELS = {
     "video_codec": "Video",
     "audio_codec": "Sound",
     "frame_rate": "Frames per second",
+    "hdr": "High dynamic range",
+    "dolby_vision": "Dolby Vision",
 }
 
 

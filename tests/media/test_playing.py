@@ -172,12 +172,12 @@ async def test_a_film_that_changes_its_size_keeps_the_first_one(play: Play, plac
 
 
 async def test_the_meaning_of_colours_is_kept(play: Play, place: Path, tmp_path: Path) -> None:
-    source = tmp_path / "hlg.mkv"
+    source = tmp_path / "wide.mkv"
     with av.open(str(source), "w") as target:
         stream: Any = target.add_stream("libx264", rate=10)
         stream.width, stream.height, stream.pix_fmt = 64, 32, "yuv420p10le"
         context = stream.codec_context
-        context.color_trc, context.color_primaries, context.colorspace = 18, 9, 9
+        context.color_trc, context.color_primaries, context.colorspace = 14, 9, 9
         for number, picture in enumerate(make.frames(5, size=(64, 32))):
             frame = av.VideoFrame.from_image(picture)
             frame.pts, frame.time_base = number, Fraction(1, 10)
@@ -186,7 +186,7 @@ async def test_the_meaning_of_colours_is_kept(play: Play, place: Path, tmp_path:
     await play(source.read_bytes())
     with av.open(str(place)) as film:
         frame = next(film.decode(video=0))
-    assert (frame.format.name, frame.color_trc, frame.color_primaries) == ("yuv420p", 18, 9)
+    assert (frame.format.name, frame.color_trc, frame.color_primaries) == ("yuv420p", 14, 9)
 
 
 async def test_sound_alone_is_no_film(play: Play) -> None:

@@ -1,0 +1,96 @@
+"""How long a film is in truth: what its header says, unless the file ends before that."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import av
+import av.error
+import msgspec
+
+from appliance.media.reading import Source
+from appliance.media.reasons import MediaFailure, Reason
+
+
+# A walk over all packets (only files without a usable index need it) ends after this time.
+_WALK_S = 20.0
+# The last packets may lie a little before the announced end without anything missing.
+_TAIL_S = 1.0
+_TAIL_SHARE = 0.03
+
+
+class Length(msgspec.Struct):
+    """Seconds and frames where they are known, and whether the end is missing."""
+
+    seconds: float | None
+    frames: int | None
+    truncated: bool = False
+
+
+def measured(source: Source, container: Any, stream: Any) -> Length:
+    """Find the true length: what the header says, unless the file ends before that."""
+    told, counted = announced(container, stream), int(stream.frames) or None
+    overrun = False
+    if source.sniffed.format == "mov" and told is not None and counted is not None:
+        # The index of an MP4 names the place of every frame; reading them would tell nothing more.
+        overrun = max((entry.pos + entry.size for entry in stream.index_entries), default=0) > source.size
+        if not overrun:
+            return Length(told, counted)
+    end = None if overrun else _tail_end(container, stream, told)
+    if end is None:
+        end, counted = _walked(container, stream)
+    if told is None:
+        return Length(end, counted)
+    short = overrun or (end or 0.0) < told - max(_TAIL_S, _TAIL_SHARE * told)
+    return Length(end if short else told, None if short else counted, short)
+
+
+def announced(container: Any, stream: Any) -> float | None:
+    """Return the length in seconds that the header tells."""
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    return container.duration / av.time_base if container.duration and container.duration > 0 else None
+
+
+def start(stream: Any) -> float:
+    """Return the moment of the first picture in seconds, which need not be zero."""
+    return float(stream.start_time * stream.time_base) if stream.start_time else 0.0
+
+
+def _tail_end(container: Any, stream: Any, announced: float | None) -> float | None:
+    """Seek close to the announced end and return when the last packet there ends."""
+    if announced is None:
+        return None
+    target = start(stream) + max(0.0, announced - 2.0)
+    try:
+        container.seek(int(target / stream.time_base), stream=stream, backward=True)
+    except av.error.FFmpegError:
+        return None
+    end, _, _ = _walk(container, stream)
+    return end
+
+
+def _walked(container: Any, stream: Any) -> tuple[float | None, int | None]:
+    """Read every packet: the only truth for piped files, which announce nothing."""
+    try:
+        container.seek(0)
+    except av.error.FFmpegError as error:
+        raise MediaFailure(Reason.CORRUPT, "it cannot be read from the start") from error
+    end, count, complete = _walk(container, stream)
+    return end, count if complete else None
+
+
+def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
+    end: float | None = None
+    count, give_up = 0, time.monotonic() + _WALK_S
+    try:
+        for packet in container.demux(stream):
+            if packet.pts is not None:
+                until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - start(stream)
+                end, count = max(end or 0.0, until), count + 1
+            if time.monotonic() > give_up:
+                return end, count, False
+    except av.error.FFmpegError:
+        return end, count, False
+    return end, count, True
