@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import db, log, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.core.offload import Child, child, python
-from appliance.ingest import claims, finishing, roots, scanning, services, throttle, walk
+from appliance.ingest import claims, finishing, roots, scanning, services, throttle, vanished, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
@@ -48,13 +48,15 @@ async def scan(run: Run) -> None:
         stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
         try:
             complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
+            if complete:
+                await vanished.judge(db.current(), walking)
         except scanning.WalkBroke:
             if not await _goes_on(run, walking, process):
                 raise
             return
         except scanning.RootUnavailable as gone:
             async with db.unit_of_work() as uow:
-                await scanning.mark_root(uow.sql, walking, "unavailable", gone.title)
+                await scanning.mark_away(uow.sql, walking, gone.title)
             raise
         except scanning.LostWalk:
             # Cancelled with its batch, or given to someone else: whoever did that has said so already.
@@ -65,9 +67,7 @@ async def scan(run: Run) -> None:
             await run.finish(uow, "cancelled" if run.cancelled else "pending")
             uow.record(ScanQueued())
             return
-        await scanning.mark_root(uow.sql, walking, "ready", None)
-        await scanning.forget_reopened(uow.sql, walking)
-        await scanning.forget_vanished(uow.sql, walking)
+        await scanning.conclude(uow.sql, walking)
         await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
         await services.close_batches(uow.sql)
         uow.record(FilesFound())

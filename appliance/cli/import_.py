@@ -130,11 +130,22 @@ async def _report(batch: BatchView, given: argparse.Namespace) -> int:
     return 0
 
 
+_ALSO = {"moved": "moved", "returned": "back again", "missing": "not there any more"}
+
+
 def _print_words(summary: dict[str, Any]) -> None:
     say(
         f"{summary['files']:,} files: {summary['imported']:,} imported, {summary['duplicate']:,} duplicates, "
         f"{summary['unchanged']:,} unchanged, {summary['failed']:,} failed, {summary['skipped']:,} skipped"
     )
+    told = [f"{summary[name]:,} {word}" for name, word in _ALSO.items() if summary[name]]
+    if told:
+        say(f"Also: {', '.join(told)}")
+    if held := summary["held"]:
+        complain(
+            f"{held['gone']:,} of {held['known']:,} files are gone; nothing was changed."
+            " The import page asks what became of them."
+        )
     for name, count in summary["reasons"].items():
         complain(f"{count:>6,}  {name:<16} {Reason(name).plain}")
 

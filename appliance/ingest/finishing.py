@@ -65,10 +65,11 @@ def _wall(mtime_ns: int, zone: ZoneInfo) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The asset with the same bytes; `here` when this path was known to hold it (touched, not changed)."""
+    """The asset with the same bytes, and what this file is to it."""
 
     asset_id: int
-    here: bool
+    outcome: str
+    """`unchanged` where this path was known to hold it, `moved` or `returned` where it was missing."""
 
 
 class TakenOver(Exception):
@@ -77,18 +78,25 @@ class TakenOver(Exception):
 
 async def known(sql: Connection[Any], claimed: Claimed, read: Read) -> Known | None:
     """Find the asset that has these bytes already; one statement that writes nothing."""
-    row = await sql.fetchrow(
-        "SELECT (SELECT id FROM asset WHERE sha256 = $3 AND size = $4) AS asset_id,"
-        " (SELECT asset_id FROM root_entry WHERE id = entry_id) AS before"
-        " FROM import_task WHERE id = $1 AND claim = $2 AND status = 'processing'",
-        claimed.id,
-        claimed.claim,
-        read.sha256,
-        read.size,
-    )
+    row = await sql.fetchrow(_KNOWN, claimed.id, claimed.claim, read.sha256, read.size)
     if row is None:
         raise TakenOver
-    return None if row["asset_id"] is None else Known(row["asset_id"], row["asset_id"] == row["before"])
+    return None if row["asset_id"] is None else Known(row["asset_id"], row["outcome"])
+
+
+# What this very scan found to be gone, and then under another name, has moved.
+_KNOWN = """
+SELECT a.id AS asset_id, CASE
+    WHEN a.missing_since IS NOT NULL AND EXISTS (
+        SELECT FROM root_entry o JOIN import_batch b ON b.id = t.batch_id
+        WHERE o.asset_id = a.id AND o.root_id = t.root_id AND o.outcome = 'missing'
+            AND o.changed_at >= b.queued_at) THEN 'moved'
+    WHEN a.missing_since IS NOT NULL THEN 'returned'
+    WHEN e.asset_id = a.id THEN 'unchanged'
+    ELSE 'duplicate' END AS outcome
+FROM import_task t JOIN root_entry e ON e.id = t.entry_id LEFT JOIN asset a ON a.sha256 = $3 AND a.size = $4
+WHERE t.id = $1 AND t.claim = $2 AND t.status = 'processing'
+"""
 
 
 _FENCE = """
@@ -192,18 +200,20 @@ WITH {_FENCE}, placed AS (
         SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns
 ), traced AS (
     INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
-    SELECT $8, $18::text, CASE $18::text WHEN 'folder' THEN root_id END, batch_id, $13 FROM fence
+    SELECT $8, $17::text, CASE $17::text WHEN 'folder' THEN root_id END, batch_id, $13 FROM fence
     WHERE NOT EXISTS (
-        SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.path = $13 AND p.how = $18::text
-            AND p.root_id IS NOT DISTINCT FROM CASE $18::text WHEN 'folder' THEN fence.root_id END)
+        SELECT 1 FROM provenance p WHERE p.asset_id = $8 AND p.path = $13 AND p.how = $17::text
+            AND p.root_id IS NOT DISTINCT FROM CASE $17::text WHEN 'folder' THEN fence.root_id END)
 ), noted AS (
     UPDATE root_entry e
-    SET outcome = CASE WHEN $17 THEN 'imported' ELSE 'duplicate' END, reason = NULL, detail = NULL,
-           sha256 = $14, size = $11, mtime_ns = $15, asset_id = $8, changed_at = now()
+    SET outcome = CASE WHEN $4 = 'duplicate' THEN 'duplicate' ELSE 'imported' END, reason = NULL,
+           detail = NULL, sha256 = $14, size = $11, mtime_ns = $15, asset_id = $8, changed_at = now()
     FROM fence WHERE e.id = fence.entry_id
 ), counted AS (
-    UPDATE import_batch b SET duplicate = b.duplicate + (NOT $17)::int, unchanged = b.unchanged + $17::int,
-           hashed = b.hashed + 1, decoded = b.decoded + $16
+    UPDATE import_batch b
+    SET duplicate = b.duplicate + ($4 = 'duplicate')::int, unchanged = b.unchanged + ($4 = 'unchanged')::int,
+        moved = b.moved + ($4 = 'moved')::int, missing = b.missing - ($4 = 'moved')::int,
+        returned = b.returned + ($4 = 'returned')::int, hashed = b.hashed + 1, decoded = b.decoded + $16
     FROM fence WHERE b.id = fence.batch_id
 )
 SELECT count(*) = 1 FROM fence
@@ -223,9 +233,9 @@ async def duplicate(
     waiting: Waiting = claimed.row
     ours: bool = await sql.fetchval(
         _DUPLICATE,
-        claimed.id, claimed.claim, "complete", "unchanged" if known.here else "duplicate", None, None, None,
+        claimed.id, claimed.claim, "complete", known.outcome, None, None, None,
         known.asset_id, stored.root_id, stored.path, read.size, stored.mtime_ns, waiting.named,
-        read.sha256, read.mtime_ns, int(decoded), known.here, _how(waiting),
+        read.sha256, read.mtime_ns, int(decoded), _how(waiting),
     )  # fmt: skip
     if not ours:
         raise TakenOver

@@ -75,6 +75,11 @@ def is_of_the_system(path: bytes, table: Mounts) -> bool:
     return kind in _MEMORY or at in _SYSTEM or not _below(at, _SYSTEM)
 
 
+def kind_of(path: bytes) -> bytes:
+    """The type of the file system that holds a path; empty where no table says it."""
+    return _mount_of(path, mounts(MOUNTINFO))[1]
+
+
 def _below(path: bytes, tops: tuple[bytes, ...]) -> bool:
     return any(path == top or path.startswith(top + b"/") for top in tops)
 

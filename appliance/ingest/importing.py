@@ -184,7 +184,7 @@ class Import:
         except ForeignKeyViolationError as gone:
             # It was deleted for good between the look and the row: the next claim sees what is true then.
             raise Interrupted from gone
-        return "unchanged" if known.here else "duplicate"
+        return known.outcome
 
     async def _store(self, child: Reader, read: Read) -> Stored:
         """In place: the file stays where it is. Else: the copy gets its final, content-named place."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.core import clock
 from appliance.core.errors import VitrineError
-from appliance.ingest import walk
+from appliance.ingest import identity, walk
 from appliance.ingest.folders import folder
 
 
@@ -22,13 +22,13 @@ PEEK = 1000
 
 
 def alive(path: bytes) -> dict[str, Any]:
-    """Why a root cannot be read, or nothing: an empty mount point counts as not being there."""
-    try:
-        with os.scandir(path) as entries:
-            cause = "" if any(True for _ in entries) else "it is empty, as if its disk were not connected"
-    except OSError as error:
-        cause = error.strerror or type(error).__name__
-    return {"cause": cause}
+    """Why a root cannot be read, or nothing."""
+    return {"cause": identity.cause_of(path)}
+
+
+def known(path: bytes, sample: list[tuple[str, int]]) -> dict[str, Any]:
+    """Whether most of some known files lie here."""
+    return {"known": identity.recognised(path, [(bytes.fromhex(p), size) for p, size in sample])}
 
 
 def check(path: bytes) -> dict[str, Any]:
@@ -105,6 +105,8 @@ def main(argument: str) -> None:
     match asked["do"]:
         case "alive":
             answer = alive(path)
+        case "known":
+            answer = known(path, asked["sample"])
         case "check":
             answer = check(path)
         case "inside":

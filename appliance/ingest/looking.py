@@ -85,6 +85,12 @@ async def _cause(path: bytes) -> str:
         return SILENT
 
 
+async def recognised(path: bytes, sample: Sequence[tuple[bytes, int]]) -> bool:
+    """Whether most of some known files, by path and size, lie under a root."""
+    answer = await _ask("known", path, sample=[(p.hex(), size) for p, size in sample])
+    return bool(answer["known"])
+
+
 async def check(path: bytes) -> Looked:
     """A folder that exists and can be read; anything else is refused in words."""
     if not path.startswith(b"/"):

@@ -46,6 +46,8 @@ class Root(Keyed, Base):
         CheckConstraint(one_of("purpose", Purpose), name="purpose"),
         CheckConstraint("scan_hour BETWEEN 0 AND 23", name="scan_hour"),
         Index("uq_root_uploads", "purpose", unique=True, postgresql_where=text("purpose = 'uploads'")),
+        # Which folders are to be looked at for changes.
+        Index("ix_root_watch_at", "watch_at", postgresql_where=text("watched AND status = 'ready'")),
     )
 
     path: Mapped[bytes] = mapped_column(BYTEA)
@@ -59,6 +61,17 @@ class Root(Keyed, Base):
     """The hour of the day at which it is scanned by itself; None means never."""
     next_scan_at: Mapped[datetime | None]
     """When that is due next; a moment that was slept through is made up for."""
+    identity: Mapped[str | None]
+    """What was mounted there when it was last read."""
+    held_batch: Mapped[int | None]
+    """The scan that missed too many files at once; nothing is judged until a person has."""
+    held_gone: Mapped[int] = mapped_column(server_default=text("0"))
+    held_known: Mapped[int] = mapped_column(server_default=text("0"))
+    watched: Mapped[bool] = mapped_column(server_default=text("true"))
+    """Whether it is looked at for changes between scans."""
+    watch_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+    watch_ms: Mapped[int | None] = mapped_column(Integer)
+    """What the last look for changes took."""
 
 
 class Outcome(enum.StrEnum):
@@ -69,6 +82,8 @@ class Outcome(enum.StrEnum):
     DUPLICATE = "duplicate"
     FAILED = "failed"
     SKIPPED = "skipped"
+    MISSING = "missing"
+    """It held an asset and is not there any more; it is the same again when it returns."""
 
 
 class RootEntry(Keyed, Base):
@@ -88,6 +103,8 @@ class RootEntry(Keyed, Base):
         # What a person told us to leave alone.
         Index("ix_root_entry_ignored", "id", postgresql_where=text("ignored")),
         Index("ix_root_entry_asset", "asset_id", postgresql_where=text("asset_id IS NOT NULL")),
+        # A file under another name is known again by its inode.
+        Index("ix_root_entry_inode", "root_id", "inode", postgresql_where=text("asset_id IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "80"}},
     )
 
@@ -96,7 +113,9 @@ class RootEntry(Keyed, Base):
     size: Mapped[int]
     mtime_ns: Mapped[int]
     inode: Mapped[int]
-    """Modulo 2^63: some file systems use all 64 bits."""
+    """Modulo 2^63: some file systems use all 64 bits. 0 where inodes say nothing; DISPLACED: it must be read
+    when it is met, since another path took its place.
+    """
     sha256: Mapped[bytes | None] = mapped_column(BYTEA)
     outcome: Mapped[str]
     reason: Mapped[str | None]
@@ -107,6 +126,19 @@ class RootEntry(Keyed, Base):
     """The last batch whose walk met this path."""
     first_seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     changed_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class RootFolder(Base):
+    """A folder under a root with the time at which its list of names was last read."""
+
+    __tablename__ = "root_folder"
+    __table_args__ = ({"postgresql_with": {"fillfactor": "80"}},)
+
+    root_id: Mapped[int] = mapped_column(ForeignKey("root.id", ondelete="CASCADE"), primary_key=True)
+    path: Mapped[bytes] = mapped_column(BYTEA, primary_key=True)
+    mtime_ns: Mapped[int]
+    """-1 where its names may have changed once more without another time."""
+    seen_batch: Mapped[int]
 
 
 class BatchStatus(enum.StrEnum):
@@ -121,9 +153,10 @@ class BatchStatus(enum.StrEnum):
 
 
 class Cause(enum.StrEnum):
-    """What a batch came from: looking at its root, trying again what had failed, or files that were sent."""
+    """What a batch came from: a scan, a change that was noticed, trying failures again, or files sent."""
 
     SCAN = "scan"
+    WATCH = "watch"
     RETRY = "retry"
     UPLOAD = "upload"
 
@@ -190,6 +223,14 @@ class ImportBatch(Keyed, RunColumns, Base):
     skipped: Mapped[int] = mapped_column(server_default=text("0"))
     hashed: Mapped[int] = mapped_column(server_default=text("0"))
     decoded: Mapped[int] = mapped_column(server_default=text("0"))
+    moved: Mapped[int] = mapped_column(server_default=text("0"))
+    """Known files under another name, whose old one is gone."""
+    returned: Mapped[int] = mapped_column(server_default=text("0"))
+    """Files of assets that had been missing."""
+    missing: Mapped[int] = mapped_column(server_default=text("0"))
+    """Files that were known and not met; they are not among `files`."""
+    confirms: Mapped[int | None]
+    """The scan whose finding a person confirmed: what it missed may be gone."""
 
 
 class TaskStatus(enum.StrEnum):
@@ -260,6 +301,8 @@ class ImportTask(Keyed, ItemColumns, Base):
     reason: Mapped[str | None]
     detail: Mapped[str | None]
     milliseconds: Mapped[int | None] = mapped_column(Integer)
+    run_at: Mapped[datetime | None]
+    """Not before this moment: the file may still be growing."""
 
 
 class UploadStatus(enum.StrEnum):

@@ -43,6 +43,11 @@ class Batch(msgspec.Struct, frozen=True):
     unchanged: int
     failed: int
     skipped: int
+    moved: int
+    returned: int
+    missing: int
+    held: bool
+    """So many of its files were gone at once that a person is asked first."""
     working: int
 
     @property
@@ -56,7 +61,7 @@ class Batch(msgspec.Struct, frozen=True):
     @property
     def settled(self) -> int:
         """Files whose outcome is known."""
-        return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
+        return self.imported + self.known + self.failed + self.skipped
 
     @property
     def waiting(self) -> int:
@@ -66,7 +71,7 @@ class Batch(msgspec.Struct, frozen=True):
     @property
     def known(self) -> int:
         """Files that were here already, under this path or another."""
-        return self.duplicate + self.unchanged
+        return self.duplicate + self.unchanged + self.moved + self.returned
 
     @property
     def percent(self) -> int:
@@ -96,7 +101,8 @@ class Batch(msgspec.Struct, frozen=True):
 _VIEW = f"""
 SELECT import_batch.id, root_id, r.path, r.purpose, r.status, r.reason, under, import_batch.mode, cause,
        title, import_batch.status, {ACTIVE}, interactive, error, queued_at, walked_at, finished_at, files,
-       imported, duplicate, unchanged, failed, skipped,
+       imported, duplicate, unchanged, failed, skipped, moved, returned, missing,
+       r.held_batch IS NOT DISTINCT FROM import_batch.id,
        CASE WHEN import_batch.status IN ('walking', 'importing') THEN
            (SELECT count(*) FROM import_task t WHERE t.batch_id = import_batch.id AND t.status = 'processing')
        ELSE 0 END
@@ -142,7 +148,7 @@ class Line(msgspec.Struct, frozen=True):
     asset_id: int | None
 
 
-OUTCOMES = ("imported", "duplicate", "unchanged", "failed", "skipped")
+OUTCOMES = ("imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped")
 _LAST_ID = 2**63 - 1
 # Bounds as rows of the index: with equalities the planner may walk all tasks by their id instead.
 _LINES = """

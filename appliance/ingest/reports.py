@@ -15,20 +15,27 @@ if TYPE_CHECKING:
 
 async def summary(sql: Connection[Any], batch: BatchView) -> dict[str, Any]:
     """The counters of a batch, with how often each reason class occurred."""
-    counts = ("files", "imported", "duplicate", "unchanged", "failed", "skipped")
+    counts = (
+        "files", "imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped", "missing",
+    )  # fmt: skip
     report: dict[str, Any] = {"batch": batch.id} | {name: getattr(batch, name) for name in counts}
     return report | {
         "reasons": await reasons(sql, batch.id),
         "hashed": batch.hashed,
         "decoded": batch.decoded,
+        # Too many at once to be believed: nothing of them was changed.
+        "held": {"gone": batch.held, "known": batch.held_known} if batch.held else None,
     }
 
 
 # A path that this batch had no task for was known: its standing outcome counts as unchanged.
 _EACH = """
 SELECT e.id, e.path, e.reason,
-       coalesce(t.outcome, CASE WHEN e.outcome IN ('imported', 'duplicate') THEN 'unchanged' ELSE e.outcome
-            END)
+       coalesce(t.outcome, CASE WHEN e.outcome NOT IN ('imported', 'duplicate') THEN e.outcome
+            WHEN e.changed_at < b.queued_at THEN 'unchanged' WHEN e.outcome = 'duplicate' THEN 'duplicate'
+            WHEN EXISTS (SELECT FROM provenance p WHERE p.asset_id = e.asset_id AND p.batch_id = b.id
+                         AND p.path = e.path) THEN 'moved'
+            ELSE 'returned' END)
            AS outcome,
        a.id AS asset_id, a.kind, a.mime, a.width, a.height, a.frames, a.duration_ms, a.taken_at, a.date_source
 FROM root_entry e

@@ -96,7 +96,7 @@ async def of(sql: Connection[Any], tokens: Sequence[str]) -> list[Result]:
 _SESSION = """
 SELECT b.id, coalesce(b.title, 'Upload'), b.queued_at, b.finished_at, b.status, b.files,
        (SELECT count(*) FROM upload u WHERE u.batch_id = b.id AND u.status = 'receiving'),
-       b.imported, b.duplicate + b.unchanged, b.failed, b.skipped
+       b.imported, b.duplicate + b.unchanged + b.moved + b.returned, b.failed, b.skipped
 FROM import_batch b
 """
 

@@ -177,13 +177,21 @@ class BatchView:
     skipped: int
     hashed: int
     decoded: int
+    moved: int
+    returned: int
+    missing: int
+    """Files that were known and not met; not among `files`."""
+    held: int
+    """Assets that would be missing had a person confirmed it: nothing was judged."""
+    held_known: int
     available: bool
     """False while the root does not answer: its files wait for a scan that finds it again."""
 
     @property
     def settled(self) -> int:
         """Files whose outcome is known."""
-        return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
+        here = self.duplicate + self.unchanged + self.moved + self.returned
+        return self.imported + here + self.failed + self.skipped
 
 
 async def view_batch(sql: Connection[Any], batch_id: int) -> BatchView:
@@ -197,7 +205,8 @@ async def view_batch(sql: Connection[Any], batch_id: int) -> BatchView:
 _VIEW = f"""
 SELECT import_batch.id, root_id, path, import_batch.mode, import_batch.status,
        import_batch.status IN ('done', 'error', 'cancelled') OR ({FINISHED}),
-       error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded,
+       error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded, moved, returned,
+       missing, CASE WHEN root.held_batch = import_batch.id THEN root.held_gone ELSE 0 END, root.held_known,
        root.status = 'ready'
 FROM import_batch JOIN root ON root.id = import_batch.root_id
 """

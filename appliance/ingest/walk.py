@@ -12,11 +12,13 @@ import os
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
 import msgspec
 
+from appliance.ingest import identity
 from appliance.media.reasons import Reason
 
 
@@ -28,6 +30,19 @@ FOREIGN = frozenset(
 )
 FOREIGN_FILES = frozenset({b"Thumbs.db", b"desktop.ini", b"ehthumbs.db"})
 INT64 = 2**63
+UNSURE = -1
+"""The time of a folder that may change once more within the same tick of its clock."""
+RACY_NS = 2_000_000_000
+YOUNG_NS = 3_000_000_000
+"""A file that changed so short a time ago may still be growing."""
+
+
+class Top(msgspec.Struct, tag="top", frozen=True):
+    """What the root is, told first."""
+
+    identity: str
+    steady: bool
+    empty: bool
 
 
 class Seen(msgspec.Struct, array_like=True, frozen=True):
@@ -37,7 +52,9 @@ class Seen(msgspec.Struct, array_like=True, frozen=True):
     size: int
     mtime_ns: int
     inode: int
+    """0 where it says nothing: on file systems that number files as they go, and on disks within."""
     verdict: str
+    young: bool = False
 
 
 class Files(msgspec.Struct, tag="files", frozen=True):
@@ -50,6 +67,7 @@ class Finished(msgspec.Struct, tag="finished", frozen=True):
     """All files of this directory were told; an interrupted walk goes on behind it."""
 
     directory: bytes
+    mtime_ns: int = UNSURE
 
 
 class Unavailable(msgspec.Struct, tag="unavailable", frozen=True):
@@ -62,7 +80,7 @@ class End(msgspec.Struct, tag="end", frozen=True):
     """The walk is complete."""
 
 
-Record = Files | Finished | Unavailable | End
+Record = Top | Files | Finished | Unavailable | End
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
@@ -91,18 +109,17 @@ class Walk:
         self.root = root
         self.after = None if after is None else _parts(after)
         self.avoid = avoid
+        self.device, self.steady = 0, False
 
     def records(self, under: bytes) -> Iterator[Record]:
         """Everything under one part of the root."""
         try:
-            top = os.stat(self._absolute(under))
-            if not stat.S_ISDIR(top.st_mode):
-                yield Unavailable("it is not a folder")
-                return
-            os.scandir(self._absolute(under)).close()
+            top = identity.look(self.root)
         except OSError as error:
             yield Unavailable(error.strerror or type(error).__name__)
             return
+        self.device, self.steady = top.device, top.steady
+        yield Top(top.identity, top.steady, top.empty)
         # A stack instead of recursion: a hostile tree may be deeper than Python's.
         waiting = [under]
         while waiting:
@@ -110,21 +127,35 @@ class Walk:
             subdirectories: list[bytes] = []
             yield from self._directory(directory, subdirectories)
             waiting += [d for d in sorted(subdirectories, reverse=True) if self._wanted(d)]
-        yield End()
+        yield self._still(top)
+
+    def _still(self, top: identity.Top) -> Record:
+        """A disk that went while it was read leaves folders behind that look as if they were emptied."""
+        try:
+            now = identity.look(self.root)
+        except OSError as error:
+            return Unavailable(error.strerror or type(error).__name__)
+        return End() if now.identity == top.identity else Unavailable("it went away while it was read")
 
     def _absolute(self, relative: bytes) -> bytes:
         return os.path.join(self.root, relative) if relative else self.root
 
     def _directory(self, relative: bytes, subdirectories: list[bytes]) -> Iterator[Record]:
         told = self.after is not None and _parts(relative) <= self.after
+        mtime_ns = UNSURE
         try:
+            mtime_ns = settled(os.stat(self._absolute(relative)).st_mtime_ns)
             with os.scandir(self._absolute(relative)) as entries:
                 yield from self._files(relative, entries, subdirectories, told=told)
+        except (FileNotFoundError, NotADirectoryError):
+            # Removed since it was listed: what was in it is gone.
+            return
         except OSError:
             # Told like a file that cannot be read, so that it is listed for as long as it is closed.
-            yield Files([Seen(relative or b".", 0, 0, 0, Reason.UNREADABLE)])
+            yield Files([closed(relative or b".")])
+            mtime_ns = UNSURE
         if not told:
-            yield Finished(relative)
+            yield Finished(relative, mtime_ns)
 
     def _files(
         self,
@@ -142,12 +173,25 @@ class Walk:
                 continue
             if told:
                 continue
-            chunk.append(_seen(relative, entry))
+            if (seen := self._seen(relative, entry)) is not None:
+                chunk.append(seen)
             if len(chunk) >= CHUNK:
                 yield Files(chunk)
                 chunk = []
         if chunk:
             yield Files(chunk)
+
+    def _seen(self, relative: bytes, entry: os.DirEntry[bytes]) -> Seen | None:
+        path = os.path.join(relative, entry.name) if relative else entry.name
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return closed(path)
+        inode = found.st_ino % INT64 if self.steady and found.st_dev == self.device else 0
+        verdict = _verdict(entry.name, found)
+        return Seen(path, found.st_size, found.st_mtime_ns, inode, verdict, _young(found))
 
     def _wanted(self, directory: bytes) -> bool:
         """False for a subtree that lies wholly before the resume point."""
@@ -178,14 +222,19 @@ def _parts(path: bytes) -> tuple[bytes, ...]:
     return tuple(p for p in path.split(b"/") if p)
 
 
-def _seen(relative: bytes, entry: os.DirEntry[bytes]) -> Seen:
-    path = os.path.join(relative, entry.name) if relative else entry.name
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:
-        # Gone between listing and looking, or not ours to look at: the import says which.
-        return Seen(path, 0, 0, 0, "")
-    return Seen(path, found.st_size, found.st_mtime_ns, found.st_ino % INT64, _verdict(entry.name, found))
+def closed(path: bytes) -> Seen:
+    """Something that is there and does not let itself be looked at."""
+    return Seen(path, 0, 0, 0, Reason.UNREADABLE)
+
+
+def settled(mtime_ns: int) -> int:
+    """The time of a folder, unless it is so fresh that a change after this look could have the same."""
+    return UNSURE if mtime_ns > time.time_ns() - RACY_NS else mtime_ns
+
+
+def _young(found: os.stat_result) -> bool:
+    """Also where it lies in the future: clocks of network shares run ahead."""
+    return max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - YOUNG_NS
 
 
 def _verdict(name: bytes, found: os.stat_result) -> str:

@@ -145,6 +145,13 @@ class Asset(Keyed, Base):
             text("id DESC"),
             postgresql_where=text(f"favourite AND {VISIBLE}"),
         ),
+        # Found at once among any number that are there.
+        Index(
+            "ix_asset_missing",
+            text("effective_at DESC"),
+            text("id DESC"),
+            postgresql_where=text(f"missing_since IS NOT NULL AND {VISIBLE}"),
+        ),
         CheckConstraint("turn IN (0, 90, 180, 270)", name="turn"),
     )
 
@@ -182,6 +189,7 @@ class Asset(Keyed, Base):
     notes: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
     facts: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default=text("'{}'::jsonb"))
     missing_since: Mapped[datetime | None]
+    """Set and cleared by triggers of `asset_file`: since when none of its files is left."""
 
 
 class Fault(enum.StrEnum):

@@ -35,6 +35,8 @@ SHOWN = {
     "imported": "Added",
     "duplicate": "Already here",
     "unchanged": "Unchanged",
+    "moved": "Moved",
+    "returned": "Back again",
     "failed": "Failed",
     "skipped": "Passed over",
 }

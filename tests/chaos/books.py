@@ -11,8 +11,8 @@ from typing import Any
 from tests.journeys.instance import Instance
 
 
-OUTCOMES = ("imported", "duplicate", "unchanged", "failed", "skipped")
-COUNTERS = ("files", *OUTCOMES)
+OUTCOMES = ("imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped")
+COUNTERS = ("files", *OUTCOMES, "missing")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Books:
 
     def report(self) -> dict[str, Any]:
         """What people are told, in the form of `Tree.report`."""
-        return {**self.counters, "reasons": self.reasons}
+        return {**self.counters, "reasons": self.reasons, "held": None}
 
 
 def read(instance: Instance, batch: int) -> Books:
@@ -67,7 +67,7 @@ WHERE e.seen_batch = $1 GROUP BY 1
 def recount(instance: Instance, batch: int) -> dict[str, int]:
     """The counters of a batch, counted from the rows of its files."""
     found = {row[0]: row[1] for row in instance.rows(_RECOUNT, batch)}
-    return {"files": sum(found.values())} | {name: found.get(name, 0) for name in OUTCOMES}
+    return {"files": sum(found.values()), "missing": 0} | {name: found.get(name, 0) for name in OUTCOMES}
 
 
 def troubles(instance: Instance) -> dict[str, int]:

@@ -14,7 +14,7 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.ingest import claims, folders, scanning, services, walk
+from appliance.ingest import claims, folders, scanning, services, vanished, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView
@@ -51,13 +51,13 @@ class Ingest:
             reader.feed_data(walk.LENGTH.pack(len(frame)) + frame)
         reader.feed_eof()
         await scanning.follow(self.db, walking, reader, stop=lambda: False)
+        await vanished.judge(self.db, walking)
         async with self.db.unit_of_work() as uow:
+            await scanning.conclude(uow.sql, walking)
             await uow.sql.execute(
                 "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1",
                 walking.batch_id,
             )
-            await scanning.forget_reopened(uow.sql, walking)
-            await scanning.forget_vanished(uow.sql, walking)
 
     async def drain(self) -> Counter[str]:
         outcomes: Counter[str] = Counter()

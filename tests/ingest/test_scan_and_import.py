@@ -72,8 +72,8 @@ async def test_interrupted_walk_goes_on_and_counts_each_path_once(
     batch_id = await ingest.queue(folder)
     first = await ingest.claim_walk(batch_id)
     with pytest.raises(Exception, match="broke off"):
-        # The root's own record, then files and end of d0, then files of d1 without their end.
-        await ingest.walk(first, only=4)
+        # What the root is, its own end, then files and end of d0, then files of d1 without their end.
+        await ingest.walk(first, only=5)
 
     resumed = await ingest.claim_walk(batch_id)
     assert resumed.after == b"d0"

@@ -20,7 +20,7 @@ from tests.journeys.shape import IMPORT
 from tests.journeys.tree import ODD_NAMES, Shares, Tree, grow
 
 
-OUTCOMES = ("imported", "duplicate", "unchanged", "failed", "skipped")
+OUTCOMES = ("imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped")
 
 
 def report_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

@@ -47,7 +47,8 @@ class Tree:
     def report(self) -> dict[str, object]:
         """The report of a first import, without its batch number."""
         counted = {name: self.outcomes[name] for name in ("imported", "duplicate", "failed", "skipped")}
-        return {"files": self.files, "unchanged": 0, **counted, "reasons": self.reasons}
+        none = dict.fromkeys(("unchanged", "moved", "returned", "missing"), 0)
+        return {"files": self.files, **none, **counted, "reasons": self.reasons, "held": None}
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ class BatchView(msgspec.Struct, frozen=True):
     queued_at: datetime
     files: int
     imported: int
-    duplicate: int
-    unchanged: int
+    known: int
+    """Files that were here already, under this name or another."""
     failed: int
     skipped: int
     waiting: int
@@ -41,7 +41,7 @@ class BatchView(msgspec.Struct, frozen=True):
     @property
     def ended(self) -> int:
         """Files that are done with, however they ended."""
-        return self.imported + self.duplicate + self.unchanged + self.failed + self.skipped
+        return self.imported + self.known + self.failed + self.skipped
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -71,7 +71,8 @@ async def batches(sql: Connection[Any]) -> list[BatchView]:
     rows = await sql.fetch(
         f"""
         SELECT import_batch.id, import_batch.status, r.path AS root, import_batch.title, under,
-               import_batch.mode, queued_at, files, imported, duplicate, unchanged, failed, skipped,
+               import_batch.mode, queued_at, files, imported, duplicate + unchanged + moved + returned,
+               failed, skipped,
                t.waiting, t.working
         FROM import_batch JOIN root r ON r.id = import_batch.root_id,
         LATERAL (SELECT count(*) FILTER (WHERE status = 'pending') AS waiting,
