@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import appliance.accounts.models
 import appliance.core.work
+import appliance.duplicates.models
 import appliance.ingest.models
 import appliance.library.models
 import appliance.operations.models

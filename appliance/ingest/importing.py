@@ -14,14 +14,16 @@ from appliance.core import clock, room
 from appliance.core.db import Database
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
-from appliance.ingest import finishing, services
+from appliance.duplicates import services as duplicates
+from appliance.ingest import finishing, kept_out, services
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
+from appliance.ingest.kept_out import KeptOut
 from appliance.ingest.models import Mode
 from appliance.library.facts import AssetImported
 from appliance.media.decoder import StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.wire import GRID_240, GRID_480, Decoded, Read, Stat, Wanted
+from appliance.media.wire import GRID_240, GRID_480, Decoded, Frame, Read, Stat, Wanted
 
 
 # Names that announce a picture or a film: when such a file holds something else, that is a failure
@@ -41,6 +43,9 @@ class Reader(Protocol):
 
     async def decode(self, wanted: list[Wanted]) -> Decoded:
         """Decode the open file and write the wanted renditions."""
+
+    async def frames(self, count: int) -> list[Frame]:
+        """Hash frames of the open film."""
 
     async def place(self, temporary: bytes, final: bytes) -> None:
         """Give the synced copy its final name, durably."""
@@ -96,6 +101,9 @@ class Import:
     async def _attempt(self, lend: Lend) -> str:
         try:
             return await self._run(lend)
+        except KeptOut as kept:
+            home, decoded = self.settings.home, self.progress.decoded
+            return await kept_out.write_down(self.database, home, self.claimed, kept, decoded=decoded)
         finally:
             self._forget_temporary()
 
@@ -122,6 +130,7 @@ class Import:
         decoded = await child.decode(self._wanted(read))
         self._refuse_half_drawn(decoded)
         self.progress.decoded = True
+        await kept_out.check_look(self.database, child, read, decoded)
         return read, decoded
 
     def _linked(self) -> bool:
@@ -149,7 +158,10 @@ class Import:
 
     async def _look_up(self, read: Read) -> Known | None:
         async with self.database.one_statement() as sql:
-            return await finishing.known(sql, self.claimed, read)
+            known = await finishing.known(sql, self.claimed, read)
+            if known is None:
+                await kept_out.check_content(sql, read)
+            return known
 
     def _wanted(self, read: Read) -> list[Wanted]:
         home = self.settings.home
@@ -172,6 +184,7 @@ class Import:
             if asset_id is None:
                 await uow.connection.rollback()
                 return False
+            await duplicates.note(uow.sql, asset_id, decoded)
             uow.record(AssetImported())
         return True
 

@@ -1,4 +1,4 @@
-"""What a person deleted for good must not come in again with the next scan of its folder."""
+"""The paths of what a person deleted for good: passed over with the next scan, without being read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def forget(sql: Connection[Any], asset_ids: Sequence[int]) -> None:
     so it stands in no inbox.
     """
     await sql.execute(
-        "UPDATE root_entry SET outcome = 'skipped', reason = 'purged', detail = NULL, changed_at = now()"
+        "UPDATE root_entry SET outcome = 'skipped', reason = 'tombstoned', detail = NULL, changed_at = now()"
         " WHERE asset_id = ANY($1::bigint[])",
         asset_ids,
     )

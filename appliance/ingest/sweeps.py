@@ -111,7 +111,9 @@ _LEFT_BEHIND = """
 SELECT p.path FROM unnest($1::bytea[], $2::text[]) AS p(path, token)
 LEFT JOIN root r ON r.purpose = 'uploads'
 LEFT JOIN root_entry e ON e.root_id = r.id AND e.path = p.path
-WHERE e.outcome IN ('imported', 'duplicate', 'skipped')
+WHERE e.outcome IN ('imported', 'duplicate')
+   -- What was kept out may be brought in anyway for a month.
+   OR (e.outcome = 'skipped' AND (e.reason <> 'tombstoned' OR e.changed_at < now() - interval '30 days'))
    OR (e.id IS NULL AND NOT EXISTS (
        SELECT 1 FROM upload u WHERE u.token = p.token AND u.status = 'receiving'))
 """

@@ -113,6 +113,12 @@ class Asset(Keyed, Base):
         ),
         # Trash retention.
         Index("ix_asset_trashed_at", "trashed_at", "id", postgresql_where=text("state = 'trashed'")),
+        # Whether a film that comes in may be a copy of one in the trash.
+        Index(
+            "ix_asset_trashed_film",
+            "duration_ms",
+            postgresql_where=text("state = 'trashed' AND kind = 'video'"),
+        ),
         # The other orders that a search can ask for.
         Index("ix_asset_rating", text("rating DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),
         Index("ix_asset_size", text("size DESC"), text("id DESC"), postgresql_where=text(VISIBLE)),

@@ -27,7 +27,7 @@ class Reason(StrEnum):
     HIDDEN = "hidden"
     SPECIAL = "special"
     SYMLINK = "symlink"
-    PURGED = "purged"
+    TOMBSTONED = "tombstoned"
     UNEXPECTED = "unexpected"
 
     @property
@@ -42,7 +42,7 @@ class Reason(StrEnum):
 
 
 _SKIPS = frozenset(
-    {Reason.NOT_MEDIA, Reason.SIDECAR, Reason.HIDDEN, Reason.SPECIAL, Reason.SYMLINK, Reason.PURGED}
+    {Reason.NOT_MEDIA, Reason.SIDECAR, Reason.HIDDEN, Reason.SPECIAL, Reason.SYMLINK, Reason.TOMBSTONED}
 )
 
 _PLAIN: dict[Reason, str] = {
@@ -64,7 +64,7 @@ _PLAIN: dict[Reason, str] = {
     Reason.SIDECAR: "The file describes another file and is read together with it.",
     Reason.HIDDEN: "Hidden files are passed over; rename the file to include it.",
     Reason.SPECIAL: "This is a pipe, socket or device and not a regular file; nothing needs to be done.",
-    Reason.PURGED: "It was deleted for good here; change or rename the file to bring it in again.",
+    Reason.TOMBSTONED: "It was deleted here, or looks like something that was; it can be brought in anyway.",
     Reason.UNEXPECTED: "Vitrine itself made a mistake with this file; the log tells more, please report it.",
     Reason.SYMLINK: "Links are not followed; add the folder that the link points to instead.",
 }

@@ -162,7 +162,9 @@ async def _purge(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
     until = working.arguments.get("before")
     # Restored and thrown away again since the action was asked for: that is another decision.
     limit = datetime.fromisoformat(until) if until else working.queued_at
-    before, doomed = await purging.delete(uow.sql, settings.current().home, ids, before=limit)
+    before, doomed = await purging.delete(
+        uow.sql, settings.current().home, ids, before=limit, person=working.user_id
+    )
     await gone.count_in(uow.sql, working.id, list(before))
     await gone.forget_words(uow.sql, list(before))
     return Done({**before}, doomed.notes, doomed)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from appliance.core.paths import Home
+from appliance.duplicates import services as duplicates
 from appliance.ingest import purged
 
 
@@ -35,7 +36,7 @@ class Doomed:
 
 
 async def delete(
-    sql: Connection[Any], home: Home, ids: Sequence[int], *, before: datetime
+    sql: Connection[Any], home: Home, ids: Sequence[int], *, before: datetime, person: int | None
 ) -> tuple[dict[int, str], Doomed]:
     """Delete the rows of those assets that were in the trash by `before`; what to unlink afterwards."""
     rows = await sql.fetch(
@@ -53,6 +54,7 @@ async def delete(
     # In a thread: our files may lie on storage that takes its time.
     doomed = await asyncio.to_thread(_look, originals, folders)
     doomed.notes["not_in_trash"] = len(ids) - len(found)
+    await duplicates.bury(sql, found, person=person)
     await purged.forget(sql, found)
     await sql.execute("DELETE FROM asset WHERE id = ANY($1::bigint[])", found)
     return {row["id"]: _epitaph(row) for row in rows}, doomed

@@ -172,7 +172,7 @@ SHORT_REASONS = {
     "hidden": "Hidden file",
     "special": "Not a regular file",
     "symlink": "A link",
-    "purged": "Deleted for good",
+    "tombstoned": "Deleted here before",
 }
 
 

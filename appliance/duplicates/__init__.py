@@ -1,0 +1,1 @@
+"""Perceptual matches, what people decided about them, and deletions that are remembered."""
