@@ -9,8 +9,8 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
 from appliance.core.settings import Settings
 from queues.clock import queue
-from queues.declare import Register, Task
-from queues.doorbell import Doorbell
+from queues.declare import REGISTER, Register, Task
+from queues.doorbell import Doorbell, here
 from queues.waiting import waiting
 
 
@@ -28,14 +28,26 @@ class Started:
 
 async def start(bell: Doorbell, settings: Settings, name: str, *, asked_by: str) -> Started:
     """Run a task now; its row is written first, so that the wish survives everything."""
-    task = _named(bell.register, name)
+    return await _start(bell, bell.register, settings, name, asked_by)
+
+
+async def ask(settings: Settings, name: str, *, asked_by: str) -> Started:
+    """The same from a process that may have no bell: then the refill finds the wish within a minute."""
+    return await _start(here(), REGISTER, settings, name, asked_by)
+
+
+async def _start(
+    bell: Doorbell | None, register: Register, settings: Settings, name: str, asked_by: str
+) -> Started:
+    task = _named(register, name)
     if not task.button:
         raise Conflict(f"{name} cannot be started by hand")
     async with db.unit_of_work() as uow:
         answer = await queue(uow, task, asked_by=asked_by, silence=settings.silence)
     if isinstance(answer, str):
         return Started(name, None, answer)
-    await bell.ring(answer.task, answer.row, force=True)
+    if bell is not None:
+        await bell.ring(answer.task, answer.row, force=True)
     return Started(name, answer.row)
 
 

@@ -111,13 +111,23 @@ def installation_id(settings: Settings) -> str:
         ) from None
 
 
+_here: Doorbell | None = None
+
+
+def here() -> Doorbell | None:
+    """The doorbell that this process is connected to, if it is."""
+    return _here
+
+
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[Doorbell]:
     """A doorbell that hears the facts of this process."""
-    bell = Doorbell(connect(settings.redis_url, blocking=False), installation_id(settings), load())
+    global _here  # noqa: PLW0603 - like the facts that it hears, it belongs to the process
+    bell = _here = Doorbell(connect(settings.redis_url, blocking=False), installation_id(settings), load())
     facts.ring_with(bell.heard)
     try:
         yield bell
     finally:
+        _here = None
         facts.ring_with(facts._silent)  # noqa: SLF001 - the process ends or has no bell from here on
         await bell.close()

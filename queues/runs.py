@@ -62,6 +62,15 @@ class Run:
         """Move the ledger row on, in the body's own transaction; False when it is no longer ours."""
         return await finish_ledger(uow.sql, self, state, columns)
 
+    async def tell(self, uow: UnitOfWork) -> None:
+        """Show on the way what it has done so far."""
+        await uow.sql.execute(
+            "UPDATE task_run SET counts = $3 WHERE id = $1 AND claim = $2 AND status = 'running'",
+            self.run_id,
+            self.claim,
+            msgspec.json.encode(dict(self.counts)).decode(),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:

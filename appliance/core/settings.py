@@ -54,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Imports pause below this much free disk."""
     upload_max_gb: float = 20.0
     """The largest file that may be sent through the pages."""
+    verify_minutes: float = 60.0
+    """How long originals are read, hashed and decoded again each night; 0 switches that off."""
     pg_bin: str = ""
     """Directory of PostgreSQL's programs; empty means the bundled ones."""
     valkey_bin: str = ""
@@ -158,7 +160,7 @@ def _unfit(error: msgspec.ValidationError) -> SettingsError:
 def _check(s: Settings) -> None:
     _check_servers(s)
     _check_proxy(s)
-    for name in ("decode_children", "disk_floor_mb"):
+    for name in ("decode_children", "disk_floor_mb", "verify_minutes"):
         if getattr(s, name) < 0:
             raise SettingsError(f"{PREFIX}{name.upper()} cannot be negative", "0 or more.")
     if s.upload_max_gb <= 0:

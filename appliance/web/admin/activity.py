@@ -10,6 +10,7 @@ from litestar.params import Parameter
 
 from appliance.core import clock, db, settings
 from appliance.ingest import inbox
+from appliance.library import verifying
 from appliance.web import words
 from appliance.web.admin import reads
 from appliance.web.admin.reads import RunView
@@ -69,7 +70,7 @@ def _line(run: RunView) -> Line:
     share = (
         min(100, int(took / task.limit * 100)) if task and took is not None and task.kind == "run" else None
     )
-    return Line(run, task_name(run.task), RUN_HEALTH[run.status], took, share, _result(run))
+    return Line(run, task_name(run.task), RUN_HEALTH[run.status], took, share, result_of(run))
 
 
 def task_name(name: str) -> str:
@@ -77,7 +78,8 @@ def task_name(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ").capitalize()
 
 
-def _result(run: RunView) -> str:
+def result_of(run: RunView) -> str:
+    """What a run came to: its error, or what it counted."""
     if run.error:
         return run.error.partition("\n")[0]
     counted = [
@@ -106,7 +108,7 @@ def lane_hint(lane: LaneView) -> str:
     return "wait" if lane.oldest_s is None else f"oldest {words.duration(lane.oldest_s)}"
 
 
-def summary(found: House, *, away: int, failed: bool) -> str:
+def summary(found: House, *, away: int, failed: int) -> str:
     """The sentence under the title."""
     troubles = len(found.down) + away + bool(found.imports_paused_reason) + failed
     if not troubles:
@@ -134,16 +136,18 @@ class ActivityController(Controller):
     async def _values(self, sql: Any, state: str) -> dict[str, Any]:
         found = house()
         failed, away = await inbox.groups(sql), await reads.away(sql)
+        faults = await verifying.faults(sql)
         return {
             "house": found,
             "failed": failed,
             "away": away,
+            "faults": faults,
             "state": state,
             "states": STATES,
             "batches": await reads.batches(sql),
             "lanes": await queue_reads.lanes(sql, REGISTER, settings.current()),
             "lines": [_line(r) for r in await reads.runs(sql, state=state)],
-            "summary": summary(found, away=len(away), failed=bool(failed)),
+            "summary": summary(found, away=len(away), failed=bool(failed) + bool(faults)),
             "lane_state": lane_state,
             "lane_hint": lane_hint,
             "process_health": PROCESS_HEALTH,

@@ -103,3 +103,15 @@ async def runs(sql: Connection[Any], *, state: str = "") -> list[RunView]:
         state,
     )
     return [RunView(*row) for row in rows]
+
+
+async def last_run(sql: Connection[Any], task: str) -> RunView | None:
+    """The last execution of one task: its row waits, runs or has ended."""
+    row = await sql.fetchrow(
+        """
+        SELECT id, task, lane, status, queued_at, claimed_at, finished_at, error, trace, counts FROM task_run
+        WHERE task = $1 ORDER BY id DESC LIMIT 1
+        """,
+        task,
+    )
+    return RunView(*row) if row else None
