@@ -20,6 +20,10 @@ from queues.waiting import paused_lanes
 
 
 T = TypeVar("T")
+SOON_S = 5.0
+"""A pass that is done waits so long for a row that is about to become ready."""
+MOMENT_S = 0.02
+"""The clocks of two servers may differ by a little."""
 PAUSE_S = 0.5
 """How long a place rests after its row was interrupted."""
 _NONE: list[str] = []
@@ -133,7 +137,7 @@ class Pass:
             if not over:
                 await self._top_up()
                 self._launch()
-                if self._empty():
+                if self._empty() and not await self._expects() and self._empty():
                     over = "empty"
             if over:
                 self._leave()
@@ -149,6 +153,17 @@ class Pass:
 
     def _empty(self) -> bool:
         return not self.hand and not self.busy and self.dry and not self.rung
+
+    async def _expects(self) -> bool:
+        """Whether a row becomes ready soon; the pass is rung by then."""
+        if self.drain.later is None:
+            return False
+        later = self.drain.later
+        left: float | None = await self._db(lambda uow: later(uow.sql), default=None)
+        if left is None or left > SOON_S:
+            return False
+        asyncio.get_running_loop().call_later(left + MOMENT_S, self.ring)
+        return True
 
     async def _wait(self) -> None:
         left = max(0.0, self.deadline - clock.monotonic())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import db, log, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.core.offload import Child, child, python
-from appliance.ingest import claims, finishing, roots, scanning, services, throttle, vanished, walk
+from appliance.ingest import claims, finishing, resting, roots, scanning, services, throttle, vanished, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
@@ -111,6 +111,7 @@ FILES = Drain(
     parallel=lambda s: throttle.known().places(s),
     keep=days(7),
     blocked=paused,
+    later=resting.soonest,
     afterwards=services.end_pass,
 )
 

@@ -93,6 +93,8 @@ class Drain:
     keep: timedelta | None = None
     blocked: Callable[[], str | None] = _never
     """A reason why nothing may be claimed at this moment (a full disk), or None."""
+    later: Callable[[Connection[Any]], Awaitable[float | None]] | None = None
+    """In how many seconds the next row becomes ready; a pass waits for it when that is soon."""
     afterwards: Callable[[UnitOfWork], Awaitable[object]] | None = None
     """What follows from a pass that has ended (a batch may be over now); it may be lost with a worker."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core.columns import ALONE
 from appliance.core.drains import Claimed
+from appliance.ingest.resting import DUE
 
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Waiting:
     """What the sender called it, with folders; None when it was not sent or that was forgotten."""
     sent_modified_ms: int | None
     """When it was last changed where it was sent from, if that was said."""
+    rested: bool
+    """It was fresh when it was found, and is read only if it has not changed since."""
 
     @property
     def named(self) -> bytes:
@@ -57,7 +60,7 @@ _CLAIM = f"""
 WITH turn AS (
     SELECT b.id FROM import_batch b JOIN root r ON r.id = b.root_id AND r.status = 'ready'
     WHERE b.status IN ('walking', 'importing') AND (b.interactive OR NOT $3) AND EXISTS (
-        SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending')
+        SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending' AND {DUE})
     ORDER BY b.interactive DESC, b.served_at NULLS FIRST, b.id
     LIMIT 1
 ), served AS (
@@ -67,13 +70,13 @@ WITH turn AS (
            claimed_at = now(), started_at = NULL
     WHERE id = ANY(ARRAY(
         SELECT t.id FROM import_task t
-        WHERE t.batch_id = (SELECT id FROM turn) AND t.status = 'pending'
+        WHERE t.batch_id = (SELECT id FROM turn) AND t.status = 'pending' AND {DUE}
         ORDER BY t.batch_id, t.id LIMIT $2 FOR UPDATE SKIP LOCKED))
-    RETURNING id, claim, batch_id, root_id, entry_id, {ALONE} AS alone
+    RETURNING id, claim, batch_id, root_id, entry_id, {ALONE} AS alone, run_at IS NOT NULL AS rested
 )
 SELECT taken.id, taken.claim, taken.alone, taken.batch_id, taken.root_id, taken.entry_id,
        root.path AS root, e.path, root.mode, e.size, e.mtime_ns, root.purpose = 'uploads' AS uploaded,
-       u.name AS sent_as, u.modified_ms AS sent_modified_ms
+       u.name AS sent_as, u.modified_ms AS sent_modified_ms, taken.rested
 FROM taken JOIN root ON root.id = taken.root_id JOIN root_entry e ON e.id = taken.entry_id
 LEFT JOIN upload u ON root.purpose = 'uploads' AND u.entry_id = e.id
 ORDER BY taken.id
@@ -82,7 +85,7 @@ ORDER BY taken.id
 
 _FIELDS = (
     "batch_id", "root_id", "entry_id", "root", "path", "mode", "size", "mtime_ns", "uploaded", "sent_as",
-    "sent_modified_ms",
+    "sent_modified_ms", "rested",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from appliance.core.db import Database
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.duplicates import services as duplicates
-from appliance.ingest import finishing, kept_out, services
+from appliance.ingest import finishing, kept_out, resting, services
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
@@ -87,11 +87,19 @@ class Import:
             raise Interrupted from silent
         except MediaFailure as failure:
             if not await self._has_room_again(failure):
-                return await self._fail(failure.reason, failure.detail)
+                return await self._failed(failure)
         try:
             return await self._attempt(lend)
         except MediaFailure as failure:
+            return await self._failed(failure)
+
+    async def _failed(self, failure: MediaFailure) -> str:
+        if failure.reason is not Reason.CHANGED:
             return await self._fail(failure.reason, failure.detail)
+        # It is still being written: not its fault, and nothing to list.
+        async with self.database.unit_of_work() as uow:
+            await resting.postponed(uow.sql, self.claimed, failure.seen)
+        return "waits"
 
     async def _set_root_aside(self, silent: StorageSilent) -> None:
         """A mount that hangs would hold every decoder, one file after the other: its files wait."""
@@ -122,7 +130,7 @@ class Import:
         """Hash the file, and decode it unless its bytes are known."""
         linked = self.waiting.uploaded and self._linked()
         copy_to = None if self.mode is Mode.IN_PLACE or linked else self.temporary
-        read = await child.read(self.waiting.absolute, expect=None, copy_to=copy_to)
+        read = await child.read(self.waiting.absolute, expect=self._rested, copy_to=copy_to)
         self.progress.hashed = True
         known = await self._look_up(read)
         if known is not None:
@@ -132,6 +140,12 @@ class Import:
         self.progress.decoded = True
         await kept_out.check_look(self.database, child, read, decoded)
         return read, decoded
+
+    @property
+    def _rested(self) -> Stat | None:
+        """What a file must still be that was being written when it was found."""
+        waiting = self.waiting
+        return Stat(waiting.size, waiting.mtime_ns) if waiting.rested else None
 
     def _linked(self) -> bool:
         """A sent file is ours and synced already: a second name for it is as good as a copy, at no cost."""

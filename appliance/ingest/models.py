@@ -278,6 +278,12 @@ class ImportTask(Keyed, ItemColumns, Base):
             postgresql_where=text("outcome IS NOT NULL"),
         ),
         Index("ix_import_task_pending", "batch_id", "id", postgresql_where=text("status = 'pending'")),
+        # When the next file that was just written may be read.
+        Index(
+            "ix_import_task_run_at",
+            "run_at",
+            postgresql_where=text("status = 'pending' AND run_at IS NOT NULL"),
+        ),
         Index("ix_import_task_processing", "worker_id", postgresql_where=text("status = 'processing'")),
         # "Has this batch a live task?"
         Index(

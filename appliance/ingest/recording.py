@@ -5,13 +5,12 @@ from __future__ import annotations
 from appliance.core.db import UnitOfWork
 from appliance.ingest import walk
 from appliance.ingest.facts import FilesFound
+from appliance.ingest.resting import SETTLE_S
 from appliance.ingest.walking import LostWalk, Walking
 
 
 DISPLACED = -1
 """In place of an inode: what was known of this file went to another path, so that it must be read."""
-SETTLE_S = walk.YOUNG_NS / 1e9
-"""A file that changed just now is read after this, if it is still the same by then."""
 
 
 async def record_files(uow: UnitOfWork, walking: Walking, seen: list[walk.Seen]) -> None:

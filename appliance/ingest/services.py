@@ -12,6 +12,7 @@ from appliance.ingest import cancelling
 from appliance.ingest.errors import ContainsRoots, OtherMode
 from appliance.ingest.facts import ImportsRested, ScanQueued
 from appliance.ingest.models import Mode
+from appliance.ingest.resting import DUE
 
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ async def imports_idle(sql: Connection[Any]) -> bool:
     busy: bool = await sql.fetchval(
         "SELECT EXISTS (SELECT 1 FROM import_batch b JOIN root r ON r.id = b.root_id AND r.status = 'ready'"
         " WHERE b.status IN ('walking', 'importing') AND EXISTS ("
-        " SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending'))"
+        f" SELECT 1 FROM import_task t WHERE t.batch_id = b.id AND t.status = 'pending' AND {DUE}))"
         " OR EXISTS (SELECT 1 FROM import_task WHERE status = 'processing')"
     )
     return not busy

@@ -49,7 +49,7 @@ class Bench:
         try:
             return self._dispatch(request)
         except MediaFailure as failure:
-            return Failed(failure.reason, failure.detail)
+            return Failed(failure.reason, failure.detail, failure.seen)
         except MemoryError:
             return Failed(Reason.OUT_OF_MEMORY, "the decoder reached its memory limit")
         except OSError as error:

@@ -116,7 +116,7 @@ class Child:
             self._process, self._holds_file = None, False
             raise
         if isinstance(answer, wire.Failed):
-            raise MediaFailure(answer.reason, answer.detail)
+            raise MediaFailure(answer.reason, answer.detail, seen=answer.seen)
         if not isinstance(answer, expected):
             raise TypeError(f"the decoder answered {type(answer).__name__}")
         return answer

@@ -90,7 +90,8 @@ class Source:
         """Fail when the file is no longer the one that was opened."""
         now, then = os.fstat(self.descriptor), self._opened
         if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
-            raise MediaFailure(Reason.CHANGED, "size or time changed while it was read")
+            seen = (now.st_size, now.st_mtime_ns)
+            raise MediaFailure(Reason.CHANGED, "size or time changed while it was read", seen=seen)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -125,7 +126,8 @@ def _checked(descriptor: int, expect: Stat | None) -> Source:
     if not stat.S_ISREG(seen.st_mode):
         raise MediaFailure(Reason.SPECIAL, "not a regular file")
     if expect is not None and (seen.st_size, seen.st_mtime_ns) != (expect.size, expect.mtime_ns):
-        raise MediaFailure(Reason.CHANGED, "not the file that the scan saw")
+        now = (seen.st_size, seen.st_mtime_ns)
+        raise MediaFailure(Reason.CHANGED, "not the file that the scan saw", seen=now)
     if seen.st_size == 0:
         raise MediaFailure(Reason.EMPTY, "0 bytes")
     try:

@@ -73,7 +73,9 @@ _PLAIN: dict[Reason, str] = {
 class MediaFailure(Exception):
     """One file cannot become an asset, for a reason that is known and final while it is unchanged."""
 
-    def __init__(self, reason: Reason, detail: str = "") -> None:
+    def __init__(self, reason: Reason, detail: str = "", *, seen: tuple[int, int] | None = None) -> None:
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
         self.reason = reason
         self.detail = detail
+        self.seen = seen
+        """Size and time of a file that is not what it was a moment ago."""

@@ -254,6 +254,8 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
     reason: Reason
     detail: str
+    seen: tuple[int, int] | None = None
+    """Size and time of a file that is not the one that was meant, or changed while it was read."""
 
 
 Answer = Hello | Read | Decoded | Converted | Frames | Described | Step | Done | Failed

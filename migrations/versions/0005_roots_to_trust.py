@@ -73,6 +73,12 @@ def _batches() -> None:
         )
     op.add_column("import_batch", sa.Column("confirms", sa.BigInteger()))
     op.add_column("import_task", sa.Column("run_at", sa.DateTime(timezone=True)))
+    op.create_index(
+        "ix_import_task_run_at",
+        "import_task",
+        ["run_at"],
+        postgresql_where=sa.text("status = 'pending' AND run_at IS NOT NULL"),
+    )
 
 
 # Whoever adds or takes a file, one or a hundred thousand: an asset without any is missing, and one that has

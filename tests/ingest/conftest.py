@@ -42,8 +42,8 @@ class Ingest:
             )
             return await scanning.load(uow.sql, batch_id, claim)
 
-    async def walk(self, walking: scanning.Walking, *, only: int | None = None) -> None:
-        """Record the walk, all of it or its first records."""
+    async def walk(self, walking: scanning.Walking, *, only: int | None = None, rested: bool = True) -> None:
+        """Record the walk, all of it or its first records; `rested` as if all files were old."""
         found = list(walk.Walk(walking.root, walking.after, frozenset()).records(walking.under))
         reader = asyncio.StreamReader()
         for record in found[:only]:
@@ -58,6 +58,13 @@ class Ingest:
                 "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1",
                 walking.batch_id,
             )
+        if rested:
+            await self.rest()
+
+    async def rest(self) -> None:
+        """Let the moment pass that fresh files must rest."""
+        async with self.db.unit_of_work() as uow:
+            await uow.sql.execute("UPDATE import_task SET run_at = now() WHERE run_at > now()")
 
     async def drain(self) -> Counter[str]:
         outcomes: Counter[str] = Counter()
