@@ -7,6 +7,7 @@ import appliance.core.work
 import appliance.duplicates.models
 import appliance.ingest.models
 import appliance.library.models
+import appliance.library.volume_models
 import appliance.operations.models
 import appliance.tagging.models  # noqa: F401 - imported for their tables
 from appliance.core.columns import Base

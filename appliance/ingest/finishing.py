@@ -42,10 +42,15 @@ class Dated:
 
 def date(decoded: Decoded, path: bytes, mtime_ns: int | None, zone: ZoneInfo) -> Dated:
     """The chain of sources: the file's own date, its name, its modification, this moment."""
-    now = datetime.now(zone).replace(tzinfo=None)
     if decoded.taken_at is not None:
         source = DateSource(decoded.date_source or DateSource.EXIF)
         return Dated(decoded.taken_at, decoded.taken_offset, source, decoded.taken_at)
+    return date_around(path, mtime_ns, zone)
+
+
+def date_around(path: bytes, mtime_ns: int | None, zone: ZoneInfo) -> Dated:
+    """The date of a file that says none itself."""
+    now = datetime.now(zone).replace(tzinfo=None)
     named = dates.from_name(path)
     if named is not None:
         return Dated(named, None, DateSource.NAME, named)

@@ -11,7 +11,7 @@ from typing import Protocol
 from asyncpg import ForeignKeyViolationError
 
 from appliance.core import clock, room
-from appliance.core.db import Database
+from appliance.core.db import Database, UnitOfWork
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.duplicates import services as duplicates
@@ -20,6 +20,7 @@ from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
 from appliance.ingest.models import Mode
+from appliance.library import inside, volumes
 from appliance.library.facts import AssetImported
 from appliance.media.decoder import StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
@@ -30,7 +31,7 @@ from appliance.media.wire import GRID_240, GRID_480, Decoded, Frame, Read, Stat,
 # worth listing; any other name with foreign content is just not ours.
 MEDIA_NAMES = frozenset(
     b".jpg .jpeg .jpe .jfif .png .apng .gif .webp .avif .heic .heif .hif .jxl .tif .tiff .bmp .jp2 .j2k .jpx"
-    b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
+    b" .cbz .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
 )
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
 
@@ -199,6 +200,7 @@ class Import:
                 await uow.connection.rollback()
                 return False
             await duplicates.note(uow.sql, asset_id, decoded)
+            await volumes.made(uow.sql, asset_id, decoded)
             uow.record(AssetImported())
         return True
 
@@ -208,10 +210,19 @@ class Import:
                 await finishing.duplicate(
                     uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
                 )
+                if known.outcome == "duplicate":
+                    await self._show_if_inside(uow, read, known)
         except ForeignKeyViolationError as gone:
             # It was deleted for good between the look and the row: the next claim sees what is true then.
             raise Interrupted from gone
         return known.outcome
+
+    async def _show_if_inside(self, uow: UnitOfWork, read: Read, known: Known) -> None:
+        """What was known as a page of a volume only is a picture of its own from now on."""
+        modified = self.waiting.modified_ns(read.mtime_ns)
+        dated = finishing.date_around(self.waiting.named, modified, self.settings.zone)
+        if await inside.step_out(uow.sql, known.asset_id, dated.effective_at, str(dated.source)):
+            uow.record(AssetImported())
 
     async def _store(self, child: Reader, read: Read) -> Stored:
         """In place: the file stays where it is. Else: the copy gets its final, content-named place."""

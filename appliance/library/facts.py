@@ -20,3 +20,8 @@ class PreviewWanted(Fact):
 @dataclass(frozen=True, slots=True)
 class PlayWanted(Fact):
     """Someone waits for a video that browsers cannot play as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesWanted(Fact):
+    """Someone opened a volume whose pages have not been made yet."""

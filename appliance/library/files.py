@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core.paths import Home
 from appliance.library.errors import NoFile
+from appliance.media import hops
+from appliance.media.hops import Hop
 from appliance.media.wire import Stat
 
 
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """One file of an asset: its absolute path, and the state in which it was read."""
+    """One file of an asset: its absolute path, and the state in which it was read.
+
+    With a way into it, the file is an archive and the asset one of its pages.
+    """
 
     path: bytes
     size: int
@@ -25,6 +30,7 @@ class Original:
     stored: bool
     mime: str
     name: bytes
+    way: tuple[Hop, ...] = ()
 
     @property
     def expected(self) -> Stat | None:
@@ -32,23 +38,43 @@ class Original:
         return None if self.stored else Stat(self.size, self.mtime_ns)
 
 
+_FILE = """
+SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, a.mime, NULL AS hops,
+       (SELECT p.path FROM provenance p WHERE p.asset_id = a.id ORDER BY p.id LIMIT 1) AS named
+FROM asset a JOIN asset_file f ON f.asset_id = a.id LEFT JOIN root r ON r.id = f.root_id
+WHERE a.id = $1
+ORDER BY f.root_id IS NOT NULL, r.status IS DISTINCT FROM 'ready', f.id
+LIMIT 1
+"""
+_PAGE = """
+SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, coalesce(a.mime, g.mime) AS mime,
+       g.hops::text AS hops, g.name AS named
+FROM volume_page g JOIN asset_file f ON f.asset_id = g.volume_id LEFT JOIN root r ON r.id = f.root_id
+LEFT JOIN asset a ON a.id = g.asset_id
+WHERE {}
+ORDER BY f.root_id IS NOT NULL, r.status IS DISTINCT FROM 'ready', f.id
+LIMIT 1
+"""
+_AS_ASSET = _PAGE.format("g.asset_id = $1")
+_IN_VOLUME = _PAGE.format("g.volume_id = $1 AND g.position = $2")
+
+
 async def original(sql: Connection[Any], home: Home, asset_id: int) -> Original:
-    """The best file of an asset: stored by us before referenced, ready roots before others."""
-    row = await sql.fetchrow(
-        """
-        SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, a.mime,
-               (SELECT p.path FROM provenance p WHERE p.asset_id = a.id ORDER BY p.id LIMIT 1) AS named
-        FROM asset a JOIN asset_file f ON f.asset_id = a.id LEFT JOIN root r ON r.id = f.root_id
-        WHERE a.id = $1
-        ORDER BY f.root_id IS NOT NULL, r.status IS DISTINCT FROM 'ready', f.id
-        LIMIT 1
-        """,
-        asset_id,
-    )
+    """The best file of an asset: ours before referenced, ready roots before others, within volumes last."""
+    row = await sql.fetchrow(_FILE, asset_id) or await sql.fetchrow(_AS_ASSET, asset_id)
+    return _found(row, home)
+
+
+async def of_page(sql: Connection[Any], home: Home, volume_id: int, position: int) -> Original:
+    """The best file of a volume, and the way to one of its pages."""
+    return _found(await sql.fetchrow(_IN_VOLUME, volume_id, position), home)
+
+
+def _found(row: Any, home: Home) -> Original:
     if row is None:
         raise NoFile("The original file is not there any more", "A scan of its folder may find it again.")
     base = os.fsencode(home.originals) if row["root_id"] is None else row["root"]
     name = os.path.basename(row["named"] or row["path"])
-    return Original(
-        base + b"/" + row["path"], row["size"], row["mtime_ns"], row["root_id"] is None, row["mime"], name
-    )
+    place = base + b"/" + row["path"]
+    stored, way = row["root_id"] is None, hops.way(row["hops"])
+    return Original(place, row["size"], row["mtime_ns"], stored, row["mime"], name, way)

@@ -11,6 +11,7 @@ import msgspec
 
 from appliance.core.errors import NotFound
 from appliance.core.keyset import Position
+from appliance.library.inside import SEEN
 from appliance.library.models import VISIBLE
 
 
@@ -49,11 +50,8 @@ class AssetView(msgspec.Struct, frozen=True):
     missing_since: datetime | None
     own_date: dict[str, Any] | None
     """What the file says, where a person said otherwise."""
-
-    @property
-    def visible(self) -> bool:
-        """Whether the timeline shows it; viewers see nothing else."""
-        return self.state in ("inbox", "kept") and not self.private
+    visible: bool
+    """Whether viewers may see it: on the timeline, or within what stands there."""
 
     @property
     def position(self) -> Position:
@@ -103,11 +101,11 @@ class Neighbours(msgspec.Struct, frozen=True):
     older: int | None
 
 
-_ASSET = """
+_ASSET = f"""
 SELECT id, kind, sha256, size, mime, width, height, duration_ms, frames, taken_at, taken_offset, date_source,
        effective_at, added_at, title, note, rating, favourite, private, turn, dominant, state, flags, notes,
-       facts, missing_since, own_date
-FROM asset WHERE id = $1
+       facts, missing_since, own_date, {SEEN} AS visible
+FROM asset a WHERE id = $1
 """
 _FILES = """
 SELECT f.root_id, r.path AS root, r.status AS root_status, f.path, f.size, f.mtime_ns, f.added_at
@@ -222,7 +220,7 @@ class Sendable(msgspec.Struct, frozen=True):
     size: int
     turn: int
     visible: bool
-    """Whether the timeline shows it; viewers see nothing else."""
+    """Whether viewers may see it: on the timeline, or within what stands there."""
     pictures: dict[str, int]
     """Version of each derived picture that is there."""
 
@@ -231,7 +229,7 @@ async def sendable(sql: Connection[Any], asset_ids: Sequence[int]) -> dict[int, 
     """Facts for serving, of each asset that exists, in one statement."""
     rows = await sql.fetch(
         f"""
-        SELECT a.id, a.sha256, a.kind, a.mime, a.size, a.turn, ({VISIBLE}) AS visible,
+        SELECT a.id, a.sha256, a.kind, a.mime, a.size, a.turn, {SEEN} AS visible,
                (SELECT json_object_agg(r.name, r.version) FROM rendition r
                 WHERE r.asset_id = a.id AND r.status = 'complete') AS pictures
         FROM asset a WHERE a.id = ANY($1::bigint[])

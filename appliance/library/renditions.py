@@ -16,6 +16,7 @@ from appliance.core.settings import Settings
 from appliance.library.errors import NoFile
 from appliance.library.facts import PreviewWanted
 from appliance.library.files import Original, original
+from appliance.media.hops import Hop
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import PLAY, Decoded, Made, Read, Stat, Wanted
 
@@ -47,8 +48,8 @@ class Missing:
 class Opener(Protocol):
     """The part of a decode child that a rendition uses."""
 
-    async def open(self, path: bytes, *, expect: Stat | None) -> Read:
-        """Open and sniff without hashing."""
+    async def open(self, path: bytes, *, expect: Stat | None, member: Sequence[Hop]) -> Read:
+        """Open and sniff without hashing; with a way into an archive, one page of it."""
 
     async def decode(self, wanted: list[Wanted], *, turn: int) -> Decoded:
         """Decode the open file and write the wanted renditions."""
@@ -120,7 +121,7 @@ async def render(settings: Settings, database: Database, claimed: Claimed, child
 
 
 async def _draw(settings: Settings, child: Opener, missing: Missing, source: Original) -> Made:
-    await child.open(source.path, expect=source.expected)
+    await child.open(source.path, expect=source.expected, member=source.way)
     place = os.fsencode(settings.home.rendition(missing.sha256, missing.name))
     decoded = await child.decode([Wanted.named(missing.name, place)], turn=missing.turn)
     if not decoded.renditions:

@@ -79,7 +79,8 @@ class Bench:
 
     def _open(self, request: OpenRequest) -> Answer:
         self.clear()
-        self._source, answer = reading.read(request)
+        look = lambda source: decoding.look(source, self._limits)  # noqa: E731
+        self._source, answer = reading.read(request, look)
         return answer
 
     def _in_hand(self) -> Source:

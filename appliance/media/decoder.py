@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 from appliance.media import wire
+from appliance.media.hops import Hop
 from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
 from appliance.media.reasons import MediaFailure
@@ -40,9 +41,16 @@ class Child:
         """The process id of the running child, if one runs."""
         return self._process.pid if self._process is not None and self._process.usable else None
 
-    async def open(self, path: bytes, *, expect: Stat | None = None, timeout: float = STEP_S) -> Read:
-        """Open and sniff a file without hashing it."""
-        return await self._opened(wire.OpenRequest(path, expect, False, None), timeout)
+    async def open(
+        self,
+        path: bytes,
+        *,
+        expect: Stat | None = None,
+        member: Sequence[Hop] = (),
+        timeout: float = STEP_S,
+    ) -> Read:
+        """Open and sniff a file, or one page of an archive, without hashing it."""
+        return await self._opened(wire.OpenRequest(path, expect, False, None, list(member)), timeout)
 
     async def read(
         self,
@@ -50,10 +58,11 @@ class Child:
         *,
         expect: Stat | None = None,
         copy_to: bytes | None = None,
+        member: Sequence[Hop] = (),
         timeout: float = READ_S,
     ) -> Read:
-        """Open, sniff and hash a file, and copy it to a synced temporary file when asked."""
-        return await self._opened(wire.OpenRequest(path, expect, True, copy_to), timeout)
+        """Open, sniff and hash a file or a page, and copy it to a synced temporary file when asked."""
+        return await self._opened(wire.OpenRequest(path, expect, True, copy_to, list(member)), timeout)
 
     async def _opened(self, request: wire.OpenRequest, seconds: float) -> Read:
         self._holds_file = False

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PIL import Image
 
-from appliance.media import animations, opening, stills, storing, timing
+from appliance.media import animations, archives, opening, stills, storing, timing, volumes
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -60,7 +60,19 @@ def frames(source: Source, count: int, limits: Limits) -> Frames:
     return Frames(found)
 
 
+def look(source: Source, limits: Limits) -> None:
+    """Refuse an archive without pages; fails only with a class."""
+    if source.sniffed.family is not Family.ARCHIVE:
+        return
+    try:
+        archives.listing(source, limits)
+    except Exception as error:
+        raise classified(error, source, limits) from error
+
+
 def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) -> Decoded:
+    if source.sniffed.family is Family.ARCHIVE:
+        return volumes.decode(source, limits, lambda page: decode(page, wanted, limits, turn=turn))
     if source.sniffed.family is Family.VIDEO:
         # Loaded when the first video arrives: FFmpeg takes 25 MB in every child.
         from appliance.media import video  # noqa: PLC0415

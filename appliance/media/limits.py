@@ -15,6 +15,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pixels: int = 178_956_970
     frames: int = 100_000
     animation_pixels: int = 100_000_000_000
+    # Of an archive of pages, those within it counted in; comics of a thousand pages have a few hundred MB.
+    volume_members: int = 10_000
+    volume_depth: int = 3
+    volume_bytes: int = 32 << 30
+    # Pages are packed pictures: only plain colour in a plain format shrinks by more.
+    volume_ratio: int = 200
+    page_bytes: int = 256 * MIB
+    nested_bytes: int = 256 * MIB
     cpu_s: int = 120
     memory: int = 1536 * MIB
     # Killed above this resident size: higher than RLIMIT_DATA, which fails more gently.

@@ -7,9 +7,12 @@ import hashlib
 import io
 import os
 import stat
+import tempfile
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from appliance.media import storing
+from appliance.media import hops, storing
+from appliance.media.hops import Broken, Hop
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import HEAD, Family, Sniffed, sniff
 from appliance.media.wire import OpenRequest, Read, Stat
@@ -143,11 +146,61 @@ def _refuse_foreign(found: Sniffed) -> None:
         raise MediaFailure(Reason.NOT_MEDIA, found.name)
 
 
-def read(request: OpenRequest) -> tuple[Source, Read]:
-    """Open the file, refuse what is not media before any hashing, then hash and copy in one pass."""
-    source = open_source(request.path, request.expect)
+def unpacked(descriptor: int, way: Sequence[Hop]) -> int:
+    """Unpack what a way leads to into memory that is a file; the way says how much that will be."""
+    target = os.memfd_create("page") if hasattr(os, "memfd_create") else _unnamed()
+    try:
+        for piece in hops.pieces(descriptor, way):
+            storing.write(target, piece)
+    except BaseException:
+        os.close(target)
+        raise
+    return target
+
+
+def _unnamed() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def unpacked_source(archive: Source, way: Sequence[Hop]) -> Source:
+    """Take one page of an open archive into the hand, as a file of its own."""
+    try:
+        descriptor = unpacked(archive.descriptor, way)
+    except Broken as broken:
+        raise MediaFailure(Reason.CORRUPT, f"damaged within its archive: {broken}") from broken
+    try:
+        archive.check_unchanged()
+        return Source(descriptor, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _opened(request: OpenRequest) -> Source:
+    archive = open_source(request.path, request.expect)
+    if not request.member:
+        return archive
+    try:
+        return unpacked_source(archive, request.member)
+    finally:
+        archive.close()
+
+
+def _anything(_source: Source) -> None:
+    """Nothing more is asked of the content."""
+
+
+def read(request: OpenRequest, look: Callable[[Source], None] = _anything) -> tuple[Source, Read]:
+    """Open the file, refuse what is not media before any hashing, then hash and copy in one pass.
+
+    `look` is for what cannot be told from the first bytes: it fails for what is not media.
+    """
+    source = _opened(request)
     try:
         _refuse_foreign(source.sniffed)
+        if request.digest:
+            look(source)
         digest = b""
         if request.copy_to is not None:
             source, digest = _copied(source, request.copy_to)

@@ -19,6 +19,7 @@ class Family(StrEnum):
     STILL = "still"
     ANIMATION_OR_STILL = "animation_or_still"
     VIDEO = "video"
+    ARCHIVE = "archive"
     UNSUPPORTED = "unsupported"
     NONE = "none"
 
@@ -53,6 +54,7 @@ _EXTENSIONS = {
     "video/x-ms-asf": "wmv",
     "video/x-flv": "flv",
     "video/ogg": "ogv",
+    "application/zip": "zip",
 }
 
 
@@ -99,6 +101,7 @@ MPEGES = _video("mpegvideo", "video/mpeg", "MPEG video")
 ASF = _video("asf", "video/x-ms-asf", "Windows Media video")
 FLV = _video("flv", "video/x-flv", "Flash video")
 OGG = _video("ogg", "video/ogg", "Ogg video")
+ZIP = Sniffed("zip", "application/zip", "ZIP archive", Family.ARCHIVE)
 
 _PREFIXES: tuple[tuple[bytes, Sniffed], ...] = (
     (b"\xff\xd8\xff", JPEG),
@@ -139,9 +142,9 @@ _PREFIXES: tuple[tuple[bytes, Sniffed], ...] = (
     (b"ID3", _refused("MP3 audio")),
     (b"fLaC", _refused("FLAC audio")),
     (b"MThd", _refused("MIDI music")),
-    (b"PK\x03\x04", _none("ZIP archive")),
-    (b"Rar!\x1a\x07", _none("RAR archive")),
-    (b"7z\xbc\xaf\x27\x1c", _none("7z archive")),
+    (b"PK\x03\x04", ZIP),
+    (b"Rar!\x1a\x07", _refused("RAR archive")),
+    (b"7z\xbc\xaf\x27\x1c", _refused("7z archive")),
 )
 
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from appliance.media.hops import Hop
 from appliance.media.reasons import Reason
 from appliance.media.said import Said
 from appliance.media.sniff import Sniffed
@@ -92,12 +93,16 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class OpenRequest(msgspec.Struct, frozen=True, tag="open"):
-    """Open and sniff a file; hash it when asked, and copy it on the way when a path is given."""
+    """Open and sniff a file; hash it when asked, and copy it on the way when a path is given.
+
+    With a way into it, the file is an archive and what is taken into the hand is one page of it.
+    """
 
     path: bytes
     expect: Stat | None
     digest: bool
     copy_to: bytes | None
+    member: list[Hop] = []
 
 
 class DecodeRequest(msgspec.Struct, frozen=True, tag="decode"):
@@ -169,6 +174,15 @@ class Read(msgspec.Struct, frozen=True, tag="read"):
         return Stat(self.size, self.mtime_ns)
 
 
+class Page(msgspec.Struct, frozen=True):
+    """One page of a volume: its name in the archive, the way to its bytes, and what they begin like."""
+
+    name: bytes
+    hops: list[Hop]
+    mime: str
+    """Empty where it is damaged from its first bytes on."""
+
+
 class Fingerprint(msgspec.Struct, frozen=True):
     """The perceptual hash of one picture and of its mirror image, as signed 64-bit numbers."""
 
@@ -202,6 +216,8 @@ class Decoded(msgspec.Struct, tag="decoded", kw_only=True):
     rendition_errors: list[tuple[str, Reason, str]] = []
     fingerprint: Fingerprint | None = None
     """None where the picture shows too little to be told from others."""
+    pages: list[Page] = []
+    """Of a volume, in their order."""
 
 
 class Frame(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core.paths import Home
 from appliance.duplicates import services as duplicates
 from appliance.ingest import purged
+from appliance.library import volumes
 
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Doomed:
     notes: Counter[str] = field(default_factory=Counter)
 
 
+_WITHIN = "SELECT id, sha256 FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
+
+
 async def delete(
     sql: Connection[Any], home: Home, ids: Sequence[int], *, before: datetime, person: int | None
 ) -> tuple[dict[int, str], Doomed]:
@@ -45,16 +49,19 @@ async def delete(
         ids,
         before,
     )
-    found = [row["id"] for row in rows]
+    named = [row["id"] for row in rows]
+    # Pages of a volume go with it, unless they lie elsewhere too.
+    pages = await sql.fetch(_WITHIN, await volumes.lost_with(sql, named))
+    found = [*named, *(page["id"] for page in pages)]
     kept = await sql.fetch(
         "SELECT path FROM asset_file WHERE root_id IS NULL AND asset_id = ANY($1::bigint[])", found
     )
     originals = [os.path.join(os.fsencode(home.originals), row["path"]) for row in kept]
-    folders = {home.rendition(row["sha256"], "any").parent for row in rows}
+    folders = {home.rendition(row["sha256"], "any").parent for row in (*rows, *pages)}
     # In a thread: our files may lie on storage that takes its time.
     doomed = await asyncio.to_thread(_look, originals, folders)
-    doomed.notes["not_in_trash"] = len(ids) - len(found)
-    await duplicates.bury(sql, found, person=person)
+    doomed.notes["not_in_trash"] = len(ids) - len(named)
+    await duplicates.bury(sql, named, person=person)
     await purged.forget(sql, found)
     await sql.execute("DELETE FROM asset WHERE id = ANY($1::bigint[])", found)
     return {row["id"]: _epitaph(row) for row in rows}, doomed

@@ -18,7 +18,7 @@ from appliance.media.wire import FULL
 from appliance.web import words
 from appliance.web.guards import EVERYBODY
 from appliance.web.remembering import remembered
-from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send
+from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send, send_original
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -197,7 +197,7 @@ async def _original(
         "Content-Security-Policy": SANDBOX,
     }
     number = await on_storage(lambda: open_recorded(original))
-    return send(request, number, original.size, original.mime, headers)
+    return send_original(request, number, original, headers)
 
 
 HANDLERS = (MediaController,)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -17,6 +17,8 @@ from litestar.response import Stream
 from appliance.core import names
 from appliance.core.errors import Unavailable, VitrineError
 from appliance.library.files import Original
+from appliance.media import hops
+from appliance.media.hops import Hop
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -143,13 +145,50 @@ def disposition(name: bytes, *, inline: bool) -> str:
     return f"{way}; filename=\"{plain}\"; filename*=UTF-8''{quote(shown, safe='')}"
 
 
-def send(
-    request: AnyRequest, number: int, size: int, mime: str, headers: dict[str, str]
-) -> Response[Any] | Stream:
-    """An open file in whole or in the part that is asked for; closes it when nothing of it can be sent."""
-    if headers["ETag"] in request.headers.get("If-None-Match", ""):
+async def unpacked(number: int, way: Sequence[Hop]) -> AsyncIterator[bytes]:
+    """What a way into an open archive leads to; never more than was recorded. Closes the archive."""
+    pieces = hops.pieces(number, way)
+    try:
+        while piece := await on_storage(lambda: next(pieces, b"")):
+            yield piece
+    finally:
         os.close(number)
-        return Response(b"", media_type="text/plain", status_code=304, headers=headers)
+
+
+def send_original(
+    request: AnyRequest, number: int, original: Original, headers: dict[str, str]
+) -> Response[Any] | Stream:
+    """An open original, which may be one page of the archive that was opened."""
+    inside = hops.stretch(original.way)
+    if inside is not None:
+        return send(request, number, inside.size, original.mime, headers, offset=inside.offset)
+    if not original.way:
+        return send(request, number, original.size, original.mime, headers)
+    if _is_known(request, headers):
+        return _known(number, headers)
+    # Packed: only from its start, and a damaged one breaks off.
+    headers = headers | {"Content-Length": str(original.way[-1].size)}
+    return Stream(unpacked(number, original.way), media_type=original.mime, headers=headers)
+
+
+def _is_known(request: AnyRequest, headers: dict[str, str]) -> bool:
+    return headers["ETag"] in request.headers.get("If-None-Match", "")
+
+
+def _known(number: int, headers: dict[str, str]) -> Response[Any]:
+    os.close(number)
+    return Response(b"", media_type="text/plain", status_code=304, headers=headers)
+
+
+def send(
+    request: AnyRequest, number: int, size: int, mime: str, headers: dict[str, str], *, offset: int = 0
+) -> Response[Any] | Stream:
+    """An open file in whole or in the part that is asked for; closes it when nothing of it can be sent.
+
+    With an offset, what is sent is a stretch of the file that begins there.
+    """
+    if _is_known(request, headers):
+        return _known(number, headers)
     condition = request.headers.get("If-Range")
     part = span(request.headers.get("Range") if condition in {None, headers["ETag"]} else None, size)
     if part is None:
@@ -159,6 +198,7 @@ def send(
     headers = headers | {"Content-Length": str(part.end - part.start), "Accept-Ranges": "bytes"}
     if part.partial:
         headers["Content-Range"] = f"bytes {part.start}-{part.end - 1}/{size}"
+    lies = Span(part.start + offset, part.end + offset, part.partial)
     return Stream(
-        blocks(number, part), status_code=206 if part.partial else 200, media_type=mime, headers=headers
+        blocks(number, lies), status_code=206 if part.partial else 200, media_type=mime, headers=headers
     )

@@ -59,7 +59,9 @@ class Stage(NamedTuple):
 
 
 def closely(asset_id: int, kind: str, mime: str, turn: int) -> str:
-    """The address of the full size; a video's is its original."""
+    """The address of the full size; a video's is its original, a volume is read."""
+    if kind == "volume":
+        return f"/asset/{asset_id}/read"
     direct = kind != "still" or shown.picture(mime, turn)
     return f"/media/{asset_id}/{'original' if direct else 'full'}"
 

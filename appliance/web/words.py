@@ -25,6 +25,8 @@ LONG_MONTHS = (
 )
 NOTHING = "–"  # noqa: RUF001 - the sign for a missing value
 FORMATS = {
+    "application/vnd.comicbook+zip": "Volume",
+    "application/vnd.ugoira+zip": "Ugoira",
     "image/jpeg": "JPEG",
     "image/png": "PNG",
     "image/webp": "WebP",

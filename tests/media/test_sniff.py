@@ -19,7 +19,6 @@ TEXTS = {
     "text": b"BMW drives well, and GIF is a word.",
     "xmp": b"<?xpacket begin=''?><x:xmpmeta xmlns:x='adobe:ns:meta/'/>",
     "json": b'{"category": "booru"}',
-    "zip": b"PK\x03\x04" + bytes(60),
     "zeros": bytes(4096),
 }
 
@@ -97,6 +96,10 @@ def test_a_video_is_known_by_its_content(container: str, codec: str, mime: str) 
 @pytest.mark.parametrize("content", TEXTS.values(), ids=TEXTS.keys())
 def test_what_is_not_media_is_none(content: bytes) -> None:
     assert sniff(content, len(content)).family is Family.NONE
+
+
+def test_an_archive_may_hold_pages() -> None:
+    assert sniff(b"PK\x03\x04" + bytes(60), 64).family is Family.ARCHIVE
 
 
 @pytest.mark.parametrize(("name", "content"), UNSUPPORTED.items(), ids=UNSUPPORTED.keys())

@@ -1,0 +1,154 @@
+"""Volumes as they are written and asked for: their pages in order, and what a person sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.library.facts import PagesWanted
+from appliance.library.renditions import URGENT
+from appliance.media import hops
+from appliance.media.wire import Decoded
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+
+class PageView(msgspec.Struct, frozen=True):
+    """One page of a volume."""
+
+    position: int
+    name: bytes
+    mime: str
+    status: str
+    reason: str | None
+    detail: str | None
+    asset_id: int | None
+    width: int | None
+    height: int | None
+    grid: int | None
+    """Version of its small picture, when it is there."""
+    shut: bool
+    """A person put this very picture away, so that only administrators see it."""
+
+
+class VolumeView(msgspec.Struct, frozen=True):
+    """What the page of a volume and its reader say about it."""
+
+    asset_id: int
+    pages: int
+    status: str
+    right_to_left: bool
+    place: int | None
+    """The page that the person read last."""
+    version_of: int | None
+    newer: int | None
+    """The volume that was found in its place later."""
+    reason: str | None
+    detail: str | None
+
+
+async def made(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
+    """Write down the pages of a volume that has just become an asset."""
+    if not decoded.pages:
+        return
+    await sql.execute(
+        "INSERT INTO volume (asset_id, right_to_left) VALUES ($1, $2)",
+        asset_id,
+        decoded.facts.get("right_to_left") is True,
+    )
+    await sql.execute(
+        "INSERT INTO volume_page (volume_id, position, name, hops, mime)"
+        " SELECT $1, p.position, p.name, p.hops::jsonb, p.mime"
+        " FROM unnest($2::bytea[], $3::text[], $4::text[]) WITH ORDINALITY AS p(name, hops, mime, position)",
+        asset_id,
+        [page.name for page in decoded.pages],
+        [hops.written(page.hops) for page in decoded.pages],
+        [page.mime for page in decoded.pages],
+    )
+
+
+async def want_pages(uow: UnitOfWork, volume_id: int) -> None:
+    """Have the pages of a volume made before those of others; a failure to read it is tried once more."""
+    asked = await uow.sql.execute(
+        "UPDATE volume SET status = 'pending', priority = $2::smallint, reason = NULL, detail = NULL,"
+        " finished_at = NULL, deliveries = 0, interruptions = 0 WHERE asset_id = $1 AND"
+        " (status = 'failed' OR status = 'pending' AND priority > $2::smallint)",
+        volume_id,
+        URGENT,
+    )
+    if asked == "UPDATE 1":
+        uow.record(PagesWanted())
+
+
+_VIEW = """
+SELECT v.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = v.asset_id), v.status,
+       v.right_to_left,
+       (SELECT page FROM reading_place r WHERE r.volume_id = v.asset_id AND r.user_id = $2),
+       v.version_of, (SELECT max(n.asset_id) FROM volume n WHERE n.version_of = v.asset_id),
+       v.reason, v.detail
+FROM volume v WHERE v.asset_id = $1
+"""
+_PAGES = """
+SELECT p.position, p.name, p.mime, p.status, p.reason, p.detail, p.asset_id, a.width, a.height,
+       (SELECT r.version FROM rendition r
+        WHERE r.asset_id = a.id AND r.name = 'grid-240' AND r.status = 'complete'),
+       coalesce(a.private OR a.state IN ('archived', 'trashed'), false)
+FROM volume_page p LEFT JOIN asset a ON a.id = p.asset_id
+WHERE p.volume_id = $1 AND p.position BETWEEN $2 AND $3 ORDER BY p.position
+"""
+
+
+async def view(sql: Connection[Any], asset_id: int, user_id: int | None) -> VolumeView | None:
+    """A volume as one person sees it; None for any other asset."""
+    row = await sql.fetchrow(_VIEW, asset_id, user_id)
+    return row and VolumeView(*row)
+
+
+async def pages(sql: Connection[Any], volume_id: int, first: int, last: int) -> list[PageView]:
+    """A stretch of a volume's pages."""
+    return [PageView(*row) for row in await sql.fetch(_PAGES, volume_id, first, last)]
+
+
+async def page(sql: Connection[Any], volume_id: int, position: int) -> PageView | None:
+    """One page of a volume."""
+    return next(iter(await pages(sql, volume_id, position, position)), None)
+
+
+async def read_to(sql: Connection[Any], volume_id: int, user_id: int, page: int) -> None:
+    """Remember where a person is."""
+    await sql.execute(
+        "INSERT INTO reading_place (user_id, volume_id, page) SELECT $1, p.volume_id, p.position"
+        " FROM volume_page p WHERE p.volume_id = $2 AND p.position = $3"
+        " ON CONFLICT (user_id, volume_id) DO UPDATE SET page = excluded.page, seen_at = now()",
+        user_id,
+        volume_id,
+        page,
+    )
+
+
+async def holders(sql: Connection[Any], asset_id: int) -> list[tuple[int, int, str | None]]:
+    """The volumes in which a page stands: (volume, position, title)."""
+    rows = await sql.fetch(
+        "SELECT p.volume_id, p.position, a.title FROM volume_page p JOIN asset a ON a.id = p.volume_id"
+        " WHERE p.asset_id = $1 ORDER BY p.volume_id LIMIT 20",
+        asset_id,
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+async def lost_with(sql: Connection[Any], volume_ids: Sequence[int]) -> list[int]:
+    """Pages that lie nowhere else than in these volumes: they go with them."""
+    rows = await sql.fetch(
+        "SELECT DISTINCT a.id FROM volume_page p JOIN asset a ON a.id = p.asset_id"
+        " WHERE p.volume_id = ANY($1::bigint[]) AND a.state = 'inside'"
+        " AND NOT EXISTS (SELECT FROM asset_file f WHERE f.asset_id = a.id)"
+        " AND NOT EXISTS (SELECT FROM volume_page o WHERE o.asset_id = a.id"
+        "                 AND NOT o.volume_id = ANY($1::bigint[]))",
+        volume_ids,
+    )
+    return [row[0] for row in rows]
