@@ -6,6 +6,7 @@ import appliance.accounts.models
 import appliance.core.work
 import appliance.duplicates.models
 import appliance.ingest.models
+import appliance.ingest.sidecar_models
 import appliance.library.models
 import appliance.library.volume_models
 import appliance.operations.models

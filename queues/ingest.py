@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import db, log, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.core.offload import Child, child, python
-from appliance.ingest import claims, finishing, resting, roots, scanning, services, throttle, vanished, walk
+from appliance.ingest import (
+    catching_up,
+    claims,
+    finishing,
+    resting,
+    roots,
+    scanning,
+    services,
+    throttle,
+    vanished,
+    walk,
+)
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
@@ -48,8 +59,8 @@ async def scan(run: Run) -> None:
         stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
         try:
             complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
-            if complete:
-                await vanished.judge(db.current(), walking)
+            if complete and await vanished.judge(db.current(), walking) is vanished.Verdict.JUDGED:
+                await catching_up.catch_up(db.current(), walking)
         except scanning.WalkBroke:
             if not await _goes_on(run, walking, process):
                 raise

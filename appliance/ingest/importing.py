@@ -15,7 +15,7 @@ from appliance.core.db import Database, UnitOfWork
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.duplicates import services as duplicates
-from appliance.ingest import finishing, kept_out, resting, services
+from appliance.ingest import describing, finishing, kept_out, resting, services, sidecar_names
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
@@ -24,7 +24,7 @@ from appliance.library import inside, volumes
 from appliance.library.facts import AssetImported
 from appliance.media.decoder import StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.wire import GRID_240, GRID_480, Decoded, Frame, Read, Stat, Wanted
+from appliance.media.wire import GRID_240, GRID_480, Decoded, Described, Frame, Read, Stat, Wanted
 
 
 # Names that announce a picture or a film: when such a file holds something else, that is a failure
@@ -47,6 +47,9 @@ class Reader(Protocol):
 
     async def frames(self, count: int) -> list[Frame]:
         """Hash frames of the open film."""
+
+    async def describe(self, path: bytes, kind: str) -> Described:
+        """Read a small file that describes another one."""
 
     async def place(self, temporary: bytes, final: bytes) -> None:
         """Give the synced copy its final name, durably."""
@@ -82,21 +85,27 @@ class Import:
     async def run(self, lend: Lend) -> str:
         """Import the file; the answer is its outcome."""
         try:
-            return await self._attempt(lend)
+            return await self._to_its_end(lend)
         except StorageSilent as silent:
             await self._set_root_aside(silent)
             raise Interrupted from silent
-        except MediaFailure as failure:
-            if not await self._has_room_again(failure):
-                return await self._failed(failure)
+
+    async def _to_its_end(self, lend: Lend) -> str:
         try:
             return await self._attempt(lend)
         except MediaFailure as failure:
-            return await self._failed(failure)
+            if not await self._has_room_again(failure):
+                return await self._failed(lend, failure)
+        try:
+            return await self._attempt(lend)
+        except MediaFailure as failure:
+            return await self._failed(lend, failure)
 
-    async def _failed(self, failure: MediaFailure) -> str:
+    async def _failed(self, lend: Lend, failure: MediaFailure) -> str:
+        if isinstance(failure, StorageSilent):
+            raise failure
         if failure.reason is not Reason.CHANGED:
-            return await self._fail(failure.reason, failure.detail)
+            return await self._fail(lend, failure)
         # It is still being written: not its fault, and nothing to list.
         async with self.database.unit_of_work() as uow:
             await resting.postponed(uow.sql, self.claimed, failure.seen)
@@ -201,6 +210,7 @@ class Import:
                 return False
             await duplicates.note(uow.sql, asset_id, decoded)
             await volumes.made(uow.sql, asset_id, decoded)
+            await describing.came(uow, self.waiting, asset_id, decoded)
             uow.record(AssetImported())
         return True
 
@@ -212,6 +222,7 @@ class Import:
                 )
                 if known.outcome == "duplicate":
                     await self._show_if_inside(uow, read, known)
+                await describing.came(uow, self.waiting, known.asset_id)
         except ForeignKeyViolationError as gone:
             # It was deleted for good between the look and the row: the next claim sees what is true then.
             raise Interrupted from gone
@@ -249,22 +260,38 @@ class Import:
                 f"stored, but the source stayed: {failure.detail or failure.reason}"[:500],
             )
 
-    async def _fail(self, reason: Reason, detail: str) -> str:
-        reason, skipped = classify(self.waiting.path, reason)
+    async def _fail(self, lend: Lend, failure: MediaFailure) -> str:
+        reason, skipped = classify(self.waiting.path, failure.reason)
+        described = await self._describe(lend) if reason is Reason.SIDECAR else None
         async with self.database.unit_of_work() as uow:
-            await finishing.ended(
+            ours = await finishing.ended(
                 uow.sql,
                 self.claimed,
                 reason,
-                detail,
+                described.problem or "" if described else failure.detail,
                 skipped=skipped,
                 hashed=self.progress.hashed,
                 decoded=self.progress.decoded,
             )
+            if ours and described:
+                await describing.keep(uow, self.waiting, described)
         if skipped and self.waiting.uploaded:
             # Nobody looks for it in our folder, and trying again would come to the same.
             self._forget(self.waiting.absolute)
         return "skipped" if skipped else "failed"
+
+    async def _describe(self, lend: Lend) -> Described | None:
+        """Read a file that describes another one; None for names of which nothing is read."""
+        kind = sidecar_names.kind_of(self.waiting.path)
+        if kind is None:
+            return None
+        try:
+            async with lend() as child:
+                return await child.describe(self.waiting.absolute, kind)
+        except MediaFailure as failure:
+            if isinstance(failure, StorageSilent):
+                raise
+            return Described(b"", None, str(failure))
 
     def _refuse_half_drawn(self, decoded: Decoded) -> None:
         """A picture that found no room is drawn when there is some; every other failure stays its own."""

@@ -69,12 +69,19 @@ SELECT path FROM root_entry WHERE root_id = $1 AND seen_batch = $2 AND outcome =
 """
 
 
-async def _gone(sql: Connection[Any], walking: Walking) -> list[Any]:
+async def closed(sql: Connection[Any], walking: Walking) -> list[tuple[bytes, bytes]] | None:
+    """Bounds of the folders that this walk could not read; None where they are too many to judge anything."""
     rows = await sql.fetch(_CLOSED, walking.root_id, walking.batch_id, CLOSED_AT_MOST + 1)
-    closed = [inside(b"" if r["path"] == b"." else r["path"]) for r in rows]
-    if len(closed) > CLOSED_AT_MOST:
+    if len(rows) > CLOSED_AT_MOST:
+        return None
+    return [inside(b"" if r["path"] == b"." else r["path"]) for r in rows]
+
+
+async def _gone(sql: Connection[Any], walking: Walking) -> list[Any]:
+    shut = await closed(sql, walking)
+    if shut is None:
         return []
-    lows, highs = [c[0] for c in closed], [c[1] for c in closed]
+    lows, highs = [c[0] for c in shut], [c[1] for c in shut]
     found: list[Any] = await sql.fetch(_GONE, walking.root_id, walking.batch_id, *walking.span, lows, highs)
     return found
 

@@ -142,7 +142,7 @@ async def _do(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
         case Kind.TAG:
             return Done({**await tags.tag(uow, ids, working.arguments, working.user_id)})
         case Kind.UNTAG:
-            return Done({**await tags.untag(uow, ids, working.arguments)})
+            return Done({**await tags.untag(uow, ids, working.arguments, working.user_id)})
         case Kind.PURGE:
             return await _purge(uow, working, ids)
         case Kind.UNDO:

@@ -42,10 +42,12 @@ async def tag(
     return {a: msgspec.json.encode(Added(tags, now)).decode() for a, tags in added.items()}
 
 
-async def untag(uow: UnitOfWork, ids: Sequence[int], arguments: dict[str, Any]) -> dict[int, str]:
+async def untag(
+    uow: UnitOfWork, ids: Sequence[int], arguments: dict[str, Any], user: int | None
+) -> dict[int, str]:
     """Take the tags away; each asset remembers them with who put them there, and when."""
     removed: dict[int, list[Removed]] = defaultdict(list)
-    for row in await tagging.unassign(uow, ids, arguments["tags"]):
+    for row in await tagging.reject(uow, ids, arguments["tags"], user_id=user):
         removed[row.asset_id].append(row)
     return {a: msgspec.json.encode(Lost(rows)).decode() for a, rows in removed.items()}
 

@@ -1,4 +1,7 @@
-"""Putting tags on assets and taking them off: whole sets at once, and exactly undone."""
+"""Putting tags on assets and taking them off: whole sets at once, and exactly undone.
+
+What a person takes off is remembered, and nobody else puts it there again; a person may.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, user_id)
 SELECT a.id, t.id, a.effective_at, $3, $4
 FROM (SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
 CROSS JOIN unnest($2::bigint[]) AS t(id)
+WHERE $3 = 'human' OR NOT EXISTS (SELECT 1 FROM tag_rejection r WHERE r.asset_id = a.id AND r.tag_id = t.id)
 ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
 """
 _UNASSIGN = """
@@ -47,6 +51,17 @@ JOIN unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::real[], $6
      AS r(asset_id, tag_id, by, model_id, score, user_id, added_at) ON r.asset_id = a.id
 ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
 """
+_REJECT = """
+INSERT INTO tag_rejection (asset_id, tag_id, user_id)
+SELECT asset_id, tag_id, $3 FROM unnest($1::bigint[], $2::bigint[]) AS r(asset_id, tag_id)
+JOIN asset ON asset.id = r.asset_id
+ON CONFLICT (asset_id, tag_id) DO UPDATE SET user_id = excluded.user_id, rejected_at = now()
+"""
+_ACCEPT = """
+DELETE FROM tag_rejection r USING unnest($1::bigint[], $2::bigint[]) AS x(asset_id, tag_id)
+WHERE r.asset_id = x.asset_id AND r.tag_id = x.tag_id
+"""
+_LEAVE = "DELETE FROM asset_tag WHERE asset_id = $1 AND tag_id = ANY($2::bigint[]) AND by = $3"
 
 
 async def assign(
@@ -62,10 +77,16 @@ async def assign(
     Ids of tags that were merged meanwhile mean what they became.
     """
     tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
-    rows = await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, by, user_id)
-    if user_id is not None and by == "human":
-        await _note_use(uow.sql, user_id, tags)
-    return [(r[0], r[1]) for r in rows]
+    new = [(r[0], r[1]) for r in await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, by, user_id)]
+    if by == "human":
+        await _accept(uow.sql, new)
+        if user_id is not None:
+            await _note_use(uow.sql, user_id, tags)
+    return new
+
+
+async def _accept(sql: Connection[Any], pairs: Sequence[tuple[int, int]]) -> None:
+    await sql.execute(_ACCEPT, [p[0] for p in pairs], [p[1] for p in pairs])
 
 
 async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None:
@@ -86,6 +107,34 @@ async def unassign(uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[
     return [Removed(*r) for r in await uow.sql.fetch(_UNASSIGN, list(asset_ids), tags)]
 
 
+async def reject(
+    uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[int], *, user_id: int | None
+) -> list[Removed]:
+    """Take tags off because a person says so, and remember it; the answer is what was really there."""
+    removed = await unassign(uow, asset_ids, tag_ids)
+    await uow.sql.execute(_REJECT, [r.asset_id for r in removed], [r.tag_id for r in removed], user_id)
+    return removed
+
+
+async def follow(
+    uow: UnitOfWork, asset_id: int, wanted: Sequence[int], former: Sequence[int], *, by: str
+) -> list[int]:
+    """Put on an asset what a source says, and take off what it said formerly and no longer does.
+
+    Assignments of others are left alone, and what a person rejected stays away. The answer is what is wanted,
+    by the ids of now.
+    """
+    now = await holding.current(uow.sql, sorted({*wanted, *former}))
+    wants = sorted({now[i] for i in wanted if i in now})
+    gone = sorted({now[i] for i in former if i in now} - set(wants))
+    await holding.assets(uow.sql, [asset_id])
+    if gone:
+        await uow.sql.execute(_LEAVE, asset_id, gone, by)
+    if wants:
+        await assign(uow, [asset_id], wants, by=by)
+    return wants
+
+
 async def restore(uow: UnitOfWork, rows: Sequence[Removed]) -> list[tuple[int, int]]:
     """Put back what was taken off, as it was; the answer is what was really missing.
 
@@ -103,4 +152,6 @@ async def restore(uow: UnitOfWork, rows: Sequence[Removed]) -> list[tuple[int, i
         [r.user_id for r in kept],
         [r.added_at for r in kept],
     )
-    return [(r[0], r[1]) for r in back]
+    put = [(r[0], r[1]) for r in back]
+    await _accept(uow.sql, put)
+    return put

@@ -186,6 +186,8 @@ WITH best AS (
     INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user_id, added_at)
     SELECT a.id, b.target, a.effective_at, b.by, b.model_id, b.score, b.user_id, b.added_at
     FROM best b JOIN asset a ON a.id = b.asset_id
+    WHERE b.by = 'human' OR NOT EXISTS (
+        SELECT 1 FROM tag_rejection r WHERE r.asset_id = b.asset_id AND r.tag_id = b.target)
     ON CONFLICT (asset_id, tag_id) DO UPDATE SET by = excluded.by, model_id = excluded.model_id,
         score = excluded.score, user_id = excluded.user_id, added_at = excluded.added_at
         WHERE asset_tag.by <> 'human' AND excluded.by = 'human'
@@ -208,6 +210,14 @@ INSERT INTO tag_alias (name, name_key, kind, fandom_id, tag_id)
 SELECT t.name, t.name_key, t.kind, t.fandom_id, p.target FROM tag t JOIN {_PAIRS} ON p.source = t.id
 ON CONFLICT (name_key, kind, fandom_id) DO UPDATE SET tag_id = excluded.tag_id
 """
+# What both tags mean is rejected as well, unless the asset carries the one that stays.
+_KEEP_REJECTED = f"""
+INSERT INTO tag_rejection (asset_id, tag_id, user_id, rejected_at)
+SELECT r.asset_id, p.target, r.user_id, r.rejected_at
+FROM tag_rejection r JOIN {_PAIRS} ON p.source = r.tag_id
+WHERE NOT EXISTS (SELECT 1 FROM asset_tag x WHERE x.asset_id = r.asset_id AND x.tag_id = p.target)
+ON CONFLICT DO NOTHING
+"""
 _REMEMBER_USE = f"""
 INSERT INTO tag_recent (user_id, tag_id, used_at) SELECT user_id, p.target, max(used_at)
 FROM tag_recent JOIN {_PAIRS} ON p.source = tag_id GROUP BY user_id, p.target
@@ -216,13 +226,14 @@ ON CONFLICT (user_id, tag_id) DO UPDATE SET used_at = greatest(tag_recent.used_a
 
 
 async def _repoint(sql: Connection[Any], sources: list[int], targets: list[int]) -> None:
-    """Everything that named a source names its target: other names, former ids, what was used last."""
+    """Everything that named a source names its target: other names, former ids, last use, rejections."""
     for statement in (
         f"UPDATE tag_alias SET tag_id = p.target FROM {_PAIRS} WHERE tag_id = p.source",
         f"UPDATE tag_former SET tag_id = p.target FROM {_PAIRS} WHERE tag_id = p.source",
         f"INSERT INTO tag_former (former_id, tag_id) SELECT p.source, p.target FROM {_PAIRS}",
         _LEAVE_ALIASES,
         _REMEMBER_USE,
+        _KEEP_REJECTED,
     ):
         await sql.execute(statement, sources, targets)
 

@@ -106,6 +106,18 @@ class AssetTag(Base):
     added_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
 
 
+class TagRejection(Base):
+    """A tag that a person took off an asset: nothing but a person puts it there again."""
+
+    __tablename__ = "tag_rejection"
+    __table_args__ = (Index("ix_tag_rejection_tag", "tag_id"),)
+
+    asset_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"), primary_key=True)
+    tag_id: Mapped[int] = mapped_column(ForeignKey("tag.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[int | None]
+    rejected_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
 class TagDelta(Keyed, Base):
     """Changes of tag counts since they were folded; triggers append, nobody waits for a hot row."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.tagging.assigning import Removed, assign, restore, unassign
+from appliance.tagging.assigning import Removed, assign, follow, reject, restore, unassign
 from appliance.tagging.counting import Drift, fold, mend
 from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
 from appliance.tagging.holding import current
@@ -34,6 +34,7 @@ from appliance.tagging.reading import (
     resolve,
     shares,
 )
+from appliance.tagging.resolving import named
 
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "expand",
     "find",
     "fold",
+    "follow",
     "kind_of",
     "last_asked",
     "listed",
@@ -77,10 +79,12 @@ __all__ = [
     "mend",
     "merge",
     "name_key",
+    "named",
     "of_asset",
     "overlap",
     "recast",
     "recent",
+    "reject",
     "remove_alias",
     "rename",
     "resolve",

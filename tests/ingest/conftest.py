@@ -14,7 +14,7 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.ingest import claims, folders, scanning, services, vanished, walk
+from appliance.ingest import catching_up, claims, folders, scanning, services, vanished, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView
@@ -51,7 +51,8 @@ class Ingest:
             reader.feed_data(walk.LENGTH.pack(len(frame)) + frame)
         reader.feed_eof()
         await scanning.follow(self.db, walking, reader, stop=lambda: False)
-        await vanished.judge(self.db, walking)
+        if await vanished.judge(self.db, walking) is vanished.Verdict.JUDGED:
+            await catching_up.catch_up(self.db, walking)
         async with self.db.unit_of_work() as uow:
             await scanning.conclude(uow.sql, walking)
             await uow.sql.execute(

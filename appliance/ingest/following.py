@@ -1,0 +1,178 @@
+"""Assets that follow what is said about them: put on, changed, taken off again, never over a person's word.
+
+Order of locks: assets by a lock of their own, then names and tags, then rows of assets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.ingest import sidecar_names
+from appliance.ingest.words import Beside, Given, Moment, Own, Stated, applying, weigh
+from appliance.library.models import DateSource
+from appliance.media.said import Said
+from appliance.media.wire import Decoded
+from appliance.tagging import services as tagging
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, Record
+
+
+_TURN = 0x56545257
+"""First half of the lock that gives assets their turn; the second half is the asset."""
+
+
+async def refresh(uow: UnitOfWork, asset_ids: Sequence[int], decoded: Decoded | None = None) -> None:
+    """Let assets follow what is said about them now; `decoded` when their own file was read just now."""
+    # Two sidecars of one asset that come at the same moment: the second one sees the first.
+    await uow.sql.execute(
+        "SELECT pg_advisory_xact_lock($1, hashint8(id)) FROM unnest($2::bigint[]) AS id",
+        _TURN,
+        sorted(asset_ids),
+    )
+    for asset_id in sorted(asset_ids):
+        await _refresh(uow, asset_id, decoded)
+
+
+async def _refresh(uow: UnitOfWork, asset_id: int, decoded: Decoded | None) -> None:
+    row = await uow.sql.fetchrow("SELECT own, given FROM asset_words WHERE asset_id = $1", asset_id)
+    beside = await sidecars_of(uow.sql, asset_id)
+    if row is None and decoded is None and not beside:
+        return
+    own = await _own(uow.sql, asset_id, row, decoded)
+    if own is None:
+        return
+    given = Given() if row is None else _read(row["given"], Given)
+    stated = weigh(own, [b.said for b in beside])
+    wanted = await tagging.named(uow, stated.tags)
+    tags = await tagging.follow(uow, asset_id, wanted, given.tags, by="sidecar")
+    given = await _put(uow.sql, asset_id, stated, given)
+    await uow.sql.execute(_REMEMBER, asset_id, _text(own), _text(msgspec.structs.replace(given, tags=tags)))
+
+
+_REMEMBER = """
+INSERT INTO asset_words (asset_id, own, given) VALUES ($1, $2, $3)
+ON CONFLICT (asset_id) DO UPDATE SET own = excluded.own, given = excluded.given
+"""
+_DATED = "taken_at, taken_offset, date_source, effective_at, own_date"
+
+
+async def _own(
+    sql: Connection[Any], asset_id: int, row: Record | None, decoded: Decoded | None
+) -> Own | None:
+    """What the file itself says. Its date is the one that the asset has before any sidecar spoke."""
+    if row is not None:
+        known = _read(row["own"], Own)
+        return known if decoded is None else Own(known.date, decoded.title, decoded.rating, decoded.tags)
+    asset = await sql.fetchrow(f"SELECT {_DATED} FROM asset WHERE id = $1", asset_id)
+    if asset is None:
+        return None
+    date = Moment(asset["taken_at"], asset["taken_offset"], asset["date_source"], asset["effective_at"])
+    if asset["own_date"] is not None:
+        date = msgspec.convert(_plain(asset["own_date"]) | {"offset": date.offset}, Moment)
+    return Own(date) if decoded is None else Own(date, decoded.title, decoded.rating, decoded.tags)
+
+
+async def _put(sql: Connection[Any], asset_id: int, stated: Stated, given: Given) -> Given:
+    """Title, rating and date follow where they still are what was put there; the answer is what is there."""
+    asset = await sql.fetchrow(
+        f"SELECT title, rating, {_DATED} FROM asset WHERE id = $1 FOR NO KEY UPDATE", asset_id
+    )
+    if asset is None:
+        return given
+    after = dict(asset)
+    for name in ("title", "rating"):
+        if asset[name] == getattr(given, name):
+            after[name] = getattr(stated, name)
+            given = msgspec.structs.replace(given, **{name: after[name]})
+    after |= _dated(asset, stated.date)
+    if after != _as_written(asset):
+        await sql.execute(_CHANGE, asset_id, *(after[name] for name in _COLUMNS))
+    return given
+
+
+_COLUMNS = ("title", "rating", "taken_at", "taken_offset", "date_source", "effective_at", "own_date")
+_CHANGE = """
+UPDATE asset SET title = $2, rating = $3, taken_at = $4, taken_offset = $5, date_source = $6,
+    effective_at = $7, own_date = $8 WHERE id = $1
+"""
+
+
+def _dated(asset: Record, date: Moment) -> dict[str, Any]:
+    """The columns of a date; while a person's own stands above it, it waits beside it."""
+    if asset["date_source"] != DateSource.HUMAN:
+        return {
+            "taken_at": date.taken_at,
+            "taken_offset": date.offset,
+            "date_source": date.source,
+            "effective_at": date.effective_at,
+            "own_date": None,
+        }
+    waiting = {"source": date.source, "taken_at": date.taken_at, "effective_at": date.effective_at}
+    return {"taken_offset": date.offset, "own_date": msgspec.json.encode(waiting).decode()}
+
+
+def _as_written(asset: Record) -> dict[str, Any]:
+    own = asset["own_date"]
+    return dict(asset) | {"own_date": None if own is None else msgspec.json.encode(_plain(own)).decode()}
+
+
+# Where the bytes of an asset lie under roots, and what they were called when they were sent.
+_PLACES = """
+SELECT e.root_id, e.path, NULL::bigint AS batch_id FROM root_entry e JOIN root r ON r.id = e.root_id
+WHERE e.asset_id = $1 AND r.purpose = 'folder'
+UNION
+SELECT r.id, p.path, p.batch_id FROM provenance p JOIN root r ON r.purpose = 'uploads'
+WHERE p.asset_id = $1 AND p.how = 'upload' AND p.batch_id IS NOT NULL AND p.path IS NOT NULL
+ORDER BY 1, 2 LIMIT 100
+"""
+BESIDE = """
+SELECT s.kind, w.place, w.exact, s.said, coalesce(convert_to(u.name, 'UTF8'), e.path) AS path, s.read_at
+FROM unnest($1::bigint[], $2::bytea[], $3::int[], $4::boolean[]) AS w(root_id, about, place, exact)
+JOIN sidecar s ON s.root_id = w.root_id AND s.about = w.about
+JOIN root_entry e ON e.id = s.entry_id
+LEFT JOIN upload u ON u.entry_id = s.entry_id
+ORDER BY s.id
+"""
+
+
+async def sidecars_of(sql: Connection[Any], asset_id: int) -> list[Beside]:
+    """What stands beside the files of an asset and counts, the weightiest first."""
+    looked: list[tuple[int, bytes, int, bool]] = []
+    for place, (root_id, path, batch_id) in enumerate(await sql.fetch(_PLACES, asset_id)):
+        whole = path if batch_id is None else sidecar_names.sent(batch_id, path)
+        looked.append((root_id, sidecar_names.key(whole), place, True))
+        stem = sidecar_names.stem(whole)
+        if stem != whole:
+            looked.append((root_id, sidecar_names.key(stem), place, False))
+    if not looked:
+        return []
+    rows = await sql.fetch(BESIDE, *(list(column) for column in zip(*looked, strict=True)))
+    return applying(_beside(row) for row in rows)
+
+
+def _beside(row: Record) -> Beside:
+    said = _read(row["said"], Said)
+    return Beside(row["kind"], row["place"], row["exact"], said, row["path"], row["read_at"])
+
+
+_Kind = TypeVar("_Kind", Said, Own, Given)
+
+
+def _read(value: Any, kind: type[_Kind]) -> _Kind:
+    return msgspec.convert(_plain(value), kind)
+
+
+def _plain(value: Any) -> Any:
+    # The two faces of a connection hand jsonb over as text or as what it means.
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _text(value: Own | Given) -> str:
+    return msgspec.json.encode(value).decode()
