@@ -123,12 +123,10 @@ class Phash(Keyed, Base):
 
 
 class Verdict(enum.StrEnum):
-    """What a person said about two assets that look alike."""
+    """What a person said about two assets that look alike and both stay."""
 
-    KEPT = "kept"
-    """One of them went to the trash."""
     ALTERNATE = "alternate"
-    """Both stay, as versions of one thing."""
+    """Versions of one thing."""
     DIFFERENT = "different"
 
 
@@ -164,7 +162,7 @@ class DuplicateDecision(Keyed, Base):
     __table_args__ = (
         UniqueConstraint("a_sha256", "a_size", "b_sha256", "b_size"),
         CheckConstraint("(a_sha256, a_size) < (b_sha256, b_size)", name="ordered"),
-        CheckConstraint("verdict IN ('alternate', 'different')", name="verdict"),
+        CheckConstraint(one_of("verdict", Verdict), name="verdict"),
     )
 
     a_sha256: Mapped[bytes] = mapped_column(BYTEA)

@@ -15,7 +15,7 @@ from appliance.core import settings
 from appliance.core.db import Database, UnitOfWork
 from appliance.core.errors import VitrineError
 from appliance.library import editing
-from appliance.operations import changes, gone, listing, purging, tags
+from appliance.operations import changes, gone, listing, pairs, purging, tags
 from appliance.operations.kinds import Kind
 from appliance.operations.purging import Doomed
 from appliance.operations.stored import plain
@@ -143,6 +143,8 @@ async def _do(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
             return Done({**await tags.tag(uow, ids, working.arguments, working.user_id)})
         case Kind.UNTAG:
             return Done({**await tags.untag(uow, ids, working.arguments, working.user_id)})
+        case Kind.KEEP_ONE | Kind.ALTERNATE | Kind.DIFFERENT:
+            return Done({**await pairs.decide(uow, working.kind, ids, working.arguments, working.user_id)})
         case Kind.PURGE:
             return await _purge(uow, working, ids)
         case Kind.UNDO:
@@ -178,6 +180,8 @@ async def _undo(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:
             back = await tags.take_back(uow, first.id, ids)
         case Kind.UNTAG:
             back = await tags.put_back(uow, first.id, ids)
+        case Kind.KEEP_ONE | Kind.ALTERNATE | Kind.DIFFERENT:
+            back = await pairs.take_back(uow, first.kind, first.id, ids, first.arguments)
         case kind:
             done = await changes.change_back(uow.sql, kind, first.id, ids, first.arguments)
             await _follow(uow, kind, done)

@@ -52,12 +52,12 @@ async def count_in(sql: Connection[Any], purge_id: int, ids: Sequence[int]) -> N
 async def forget_words(sql: Connection[Any], ids: Sequence[int]) -> None:
     """Take out of the history what was written about assets that are deleted: it goes with them.
 
-    An action of words is about one picture and was done at once: nobody else holds its row.
+    An action of words is about one picture or two and was done at once: nobody else holds its row.
     """
     await sql.execute(
         "WITH written AS (UPDATE operation_item i SET before = NULL FROM operation o"
         "  WHERE i.asset_id = ANY($1::bigint[]) AND i.changed AND o.id = i.operation_id"
-        "  AND o.kind IN ('title', 'note') RETURNING i.operation_id AS id)"
+        "  AND o.kind IN ('title', 'note', 'keep_one') RETURNING i.operation_id AS id)"
         " UPDATE operation o SET arguments = '{}' FROM written w WHERE o.id = w.id AND o.total = 1",
         ids,
     )

@@ -30,14 +30,19 @@ class Kind(enum.StrEnum):
     TITLE = "title"
     NOTE = "note"
     TURN = "turn"
+    KEEP_ONE = "keep_one"
+    ALTERNATE = "alternate"
+    DIFFERENT = "different"
     PURGE = "purge"
     UNDO = "undo"
 
 
 FINAL = frozenset({Kind.PURGE, Kind.UNDO})
 """What cannot be undone: files that are gone, and an undo itself (doing it again is the way)."""
-SINGLE = frozenset({Kind.OWN_DATE, Kind.TITLE, Kind.NOTE, Kind.TURN})
-"""What is done where one picture is open; no selection is asked for it."""
+PAIRED = frozenset({Kind.KEEP_ONE, Kind.ALTERNATE, Kind.DIFFERENT})
+"""What is decided about two pictures that look alike."""
+SINGLE = frozenset({Kind.OWN_DATE, Kind.TITLE, Kind.NOTE, Kind.TURN}) | PAIRED
+"""What is done where the picture (or the pair) is open; no selection is asked for it."""
 TAGGING = frozenset({Kind.TAG, Kind.UNTAG})
 LONGEST_SHIFT_S = 200 * 366 * 86_400
 """Two centuries: more is a slip of the hand, and sums stay inside what a timestamp holds."""

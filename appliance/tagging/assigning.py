@@ -100,6 +100,16 @@ async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None
     )
 
 
+async def held(sql: Connection[Any], asset_id: int) -> list[Removed]:
+    """Every tag of an asset, with who put it there and when."""
+    rows = await sql.fetch(
+        "SELECT asset_id, tag_id, by, model_id, score, user_id, added_at FROM asset_tag"
+        " WHERE asset_id = $1 ORDER BY tag_id",
+        asset_id,
+    )
+    return [Removed(*r) for r in rows]
+
+
 async def unassign(uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[int]) -> list[Removed]:
     """Take every one of the tags off every one of the assets; the answer is what was really there."""
     tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.tagging.assigning import Removed, assign, follow, reject, restore, unassign
+from appliance.tagging.assigning import Removed, assign, follow, held, reject, restore, unassign
 from appliance.tagging.counting import Drift, fold, mend
 from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
 from appliance.tagging.holding import current
@@ -72,6 +72,7 @@ __all__ = [
     "find",
     "fold",
     "follow",
+    "held",
     "kind_of",
     "last_asked",
     "listed",

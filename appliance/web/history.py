@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[str, tuple[Kind, ...]]] = {
     "words": ("Titles and notes", (Kind.TITLE, Kind.NOTE)),
     "dates": ("Dates", (Kind.DATE, Kind.OWN_DATE)),
     "turned": ("Turned", (Kind.TURN,)),
+    "duplicates": ("Duplicates", (Kind.KEEP_ONE, Kind.ALTERNATE, Kind.DIFFERENT)),
     "private": ("Private", (Kind.PRIVATE, Kind.PUBLIC)),
     "undone": ("Undone", (Kind.UNDO,)),
 }

@@ -29,6 +29,9 @@ DONE = {
     Kind.TITLE: "Set the title of {pictures}",
     Kind.NOTE: "Set the note of {pictures}",
     Kind.TURN: "Turned {pictures}",
+    Kind.KEEP_ONE: "Kept one of {pictures}",
+    Kind.ALTERNATE: "Stacked {pictures} as versions",
+    Kind.DIFFERENT: "Called {pictures} different",
     Kind.PURGE: "Deleted {n} for good",
     Kind.UNDO: "Undone for {n}",
 }
@@ -49,6 +52,9 @@ DOING = {
     Kind.TITLE: "Setting the title of {pictures}",
     Kind.NOTE: "Setting the note of {pictures}",
     Kind.TURN: "Turning {pictures}",
+    Kind.KEEP_ONE: "Keeping one of {pictures}",
+    Kind.ALTERNATE: "Stacking {pictures} as versions",
+    Kind.DIFFERENT: "Calling {pictures} different",
     Kind.PURGE: "Deleting {n} for good",
     Kind.UNDO: "Undoing for {n}",
 }
@@ -69,6 +75,9 @@ NAMES = {
     Kind.TITLE: "Set the title",
     Kind.NOTE: "Set the note",
     Kind.TURN: "Turn",
+    Kind.KEEP_ONE: "Keep one of two",
+    Kind.ALTERNATE: "Stack as versions",
+    Kind.DIFFERENT: "Not duplicates",
     Kind.PURGE: "Delete for good",
     Kind.UNDO: "Undo",
 }

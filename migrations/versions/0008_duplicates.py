@@ -172,9 +172,7 @@ def _pairs() -> None:
         _moment("found_at"),
         _id(),
         sa.CheckConstraint("a_id < b_id", name=op.f("ck_duplicate_pair_ordered")),
-        sa.CheckConstraint(
-            "verdict IN ('kept', 'alternate', 'different')", name=op.f("ck_duplicate_pair_verdict")
-        ),
+        sa.CheckConstraint("verdict IN ('alternate', 'different')", name=op.f("ck_duplicate_pair_verdict")),
         _asset("a_id", "duplicate_pair"),
         _asset("b_id", "duplicate_pair"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_duplicate_pair")),

@@ -102,6 +102,10 @@ class Doubles:
         }
         return [found[name] for name in names]
 
+    async def pair(self, *names: str) -> tuple[int, ...]:
+        """The same two, as pairs name them."""
+        return tuple(sorted(await self.ids(*names)))
+
 
 @pytest.fixture
 def doubles(library: Library, ingest: Ingest) -> Doubles:  # noqa: F811 - fixtures

@@ -1,0 +1,179 @@
+"""Decisions about two pictures that look alike, remembered exactly enough to be taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from appliance.core.db import UnitOfWork
+from appliance.duplicates import services as duplicates
+from appliance.duplicates.services import Before, Verdict
+from appliance.operations import changes
+from appliance.operations.kinds import Kind
+from appliance.operations.stored import plain
+from appliance.tagging import services as tagging
+
+
+class Gained(msgspec.Struct, frozen=True):
+    """What the one that stays got from the other: each value as it was before, and as it was set."""
+
+    was: dict[str, Any]
+    set: dict[str, Any]
+    tags: list[tuple[int, datetime]]
+    """Tags that it did not have, and the moments that their rows carry."""
+    origins: list[int]
+
+
+async def decide(
+    uow: UnitOfWork, kind: Kind, ids: Sequence[int], arguments: dict[str, Any], user: int | None
+) -> dict[int, str]:
+    """Carry a decision out; what each of the two was before, as JSON."""
+    one, other = arguments["pair"]
+    if one == other or set(ids) != {one, other}:
+        # One of them was deleted in the meantime: there is nothing left to decide.
+        return {}
+    if kind is Kind.KEEP_ONE:
+        return await _keep(uow, one, other)
+    before = await duplicates.decide(uow.sql, Verdict(str(kind)), one, other, person=user)
+    return {} if before is None else dict.fromkeys(ids, msgspec.json.encode(before).decode())
+
+
+async def _keep(uow: UnitOfWork, keep: int, drop: int) -> dict[int, str]:
+    """The one goes to the trash; what people said about it stays with the other."""
+    tags = await tagging.held(uow.sql, drop)
+    # Tags first, then assets: the order in which everybody holds them.
+    await tagging.current(uow.sql, [t.tag_id for t in tags])
+    states = await uow.sql.fetch(
+        "SELECT state FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", [keep, drop]
+    )
+    if "trashed" in {row["state"] for row in states}:
+        # Somebody threw one of them away meanwhile: keeping one of them could mean keeping none.
+        return {}
+    dropped = await changes.change(uow.sql, Kind.TRASH, [drop], {})
+    was, now = await _words(uow, keep, drop)
+    given = await tagging.restore(uow, [msgspec.structs.replace(t, asset_id=keep) for t in tags])
+    at = {t.tag_id: t.added_at for t in tags}
+    gained = Gained(was, now, [(t, at[t]) for _, t in given if t in at], await _origins(uow, keep, drop))
+    return dropped | {keep: msgspec.json.encode(gained).decode()}
+
+
+_TAKEN = """
+WITH merged AS (
+    SELECT k.id, k.rating, k.favourite, k.title, k.note, greatest(k.rating, d.rating) AS new_rating,
+           k.favourite OR d.favourite AS new_favourite,
+           CASE WHEN coalesce(k.title, '') = '' THEN d.title ELSE k.title END AS new_title,
+           CASE WHEN coalesce(k.note, '') = '' THEN d.note ELSE k.note END AS new_note
+    FROM asset k, asset d WHERE k.id = $1 AND d.id = $2
+), written AS (
+    UPDATE asset a SET rating = merged.new_rating, favourite = merged.new_favourite, title = merged.new_title,
+           note = merged.new_note
+    FROM merged WHERE a.id = merged.id
+      AND (a.rating, a.favourite, a.title, a.note)
+          IS DISTINCT FROM (merged.new_rating, merged.new_favourite, merged.new_title, merged.new_note)
+)
+SELECT jsonb_build_object('rating', rating, 'favourite', favourite, 'title', title, 'note', note) AS was,
+       jsonb_build_object('rating', new_rating, 'favourite', new_favourite, 'title', new_title,
+                          'note', new_note) AS now
+FROM merged
+"""
+
+
+async def _words(uow: UnitOfWork, keep: int, drop: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The better rating, a favourite of either, and words where there were none; only what changes."""
+    row = await uow.sql.fetchrow(_TAKEN, keep, drop)
+    assert row is not None  # noqa: S101 - both are locked
+    was, now = plain(row["was"]), plain(row["now"])
+    changed = [name for name in now if was[name] != now[name]]
+    return {n: was[n] for n in changed}, {n: now[n] for n in changed}
+
+
+async def _origins(uow: UnitOfWork, keep: int, drop: int) -> list[int]:
+    rows = await uow.sql.fetch(
+        "INSERT INTO provenance (asset_id, how, root_id, batch_id, path, seen_at)"
+        " SELECT $1, how, root_id, batch_id, path, seen_at FROM provenance WHERE asset_id = $2 ORDER BY id"
+        " RETURNING id",
+        keep,
+        drop,
+    )
+    return [row["id"] for row in rows]
+
+
+async def take_back(
+    uow: UnitOfWork, kind: Kind, operation_id: int, ids: Sequence[int], arguments: dict[str, Any]
+) -> dict[int, bool]:
+    """Undo a decision: the assets that changed, and whether all of it could be taken back."""
+    one, other = arguments["pair"]
+    if kind is Kind.KEEP_ONE:
+        return await _give_back(uow, operation_id, ids, one, other)
+    before = await _remembered(uow, operation_id, one)
+    if before is None or set(ids) != {one, other}:
+        return {}
+    done = await duplicates.take_back(
+        uow.sql, Verdict(str(kind)), one, other, msgspec.convert(before, Before, strict=False)
+    )
+    return dict.fromkeys(ids, True) if done else {}
+
+
+async def _give_back(
+    uow: UnitOfWork, operation_id: int, ids: Sequence[int], keep: int, drop: int
+) -> dict[int, bool]:
+    back: dict[int, bool] = {}
+    memory = await _remembered(uow, operation_id, keep) if keep in ids else None
+    gained = None if memory is None else msgspec.convert(memory, Gained)
+    if gained is not None:
+        # Tags first, as everywhere.
+        await tagging.current(uow.sql, [t for t, _ in gained.tags])
+    await uow.sql.fetch("SELECT 1 FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", ids)
+    if drop in ids:
+        back |= dict.fromkeys(await changes.change_back(uow.sql, Kind.TRASH, operation_id, [drop], {}), True)
+    if gained is not None:
+        back[keep] = await _strip(uow, keep, gained)
+    return back
+
+
+async def _strip(uow: UnitOfWork, keep: int, gained: Gained) -> bool:
+    """Take off what was got, where it still is that; whether all of it was."""
+    tags = dict(gained.tags)
+    removed = await tagging.unassign(uow, [keep], list(tags))
+    # Whoever took a tag off and put it on again meanwhile made it his own.
+    own = [r for r in removed if tags.get(r.tag_id) != r.added_at]
+    await tagging.restore(uow, own)
+    await uow.sql.execute("DELETE FROM provenance WHERE id = ANY($1::bigint[])", gained.origins)
+    left = await uow.sql.fetchval(_UNSET, keep, json.dumps(gained.was), json.dumps(gained.set))
+    return len(removed) - len(own) == len(tags) and left == 0
+
+
+# Value by value: what somebody changed since stays. The answer is how many did.
+_UNSET = """
+WITH now AS (
+    SELECT id, rating, favourite, title, note, $2::jsonb AS was, jsonb_strip_nulls(jsonb_build_object(
+        'rating', rating, 'favourite', favourite, 'title', title, 'note', note)) AS has
+    FROM asset WHERE id = $1
+), same AS (
+    SELECT id, has, was, ARRAY(
+        SELECT k.key FROM jsonb_each($3::jsonb) k
+        WHERE coalesce(has->k.key, 'null'::jsonb) = k.value) AS names FROM now
+), written AS (
+    UPDATE asset a SET
+        rating = CASE WHEN 'rating' = ANY(names) THEN (was->>'rating')::smallint ELSE a.rating END,
+        favourite = CASE WHEN 'favourite' = ANY(names) THEN (was->>'favourite')::boolean ELSE a.favourite END,
+        title = CASE WHEN 'title' = ANY(names) THEN was->>'title' ELSE a.title END,
+        note = CASE WHEN 'note' = ANY(names) THEN was->>'note' ELSE a.note END
+    FROM same WHERE a.id = same.id AND cardinality(names) > 0
+)
+SELECT (SELECT count(*) FROM jsonb_each($3::jsonb)) - cardinality(names) FROM same
+"""
+
+
+async def _remembered(uow: UnitOfWork, operation_id: int, asset_id: int) -> Any:
+    return plain(
+        await uow.sql.fetchval(
+            "SELECT before FROM operation_item WHERE operation_id = $1 AND asset_id = $2 AND changed",
+            operation_id,
+            asset_id,
+        )
+    )
