@@ -136,6 +136,11 @@ const Viewer = (root, PhotoSwipe) => {
     part("title").textContent = item.title;
     part("when").textContent = item.when;
     part("closely").href = item.closely;
+    Motion.stop();
+    const film = part("motion");
+    film.hidden = !item.motion;
+    film.href = `/media/${item.id}/${item.motion === "original" ? "motion" : "play"}`;
+    Object.assign(film.dataset, { motion: item.id, played: item.motion });
     part("download").href = `/media/${item.id}/original?download=1`;
     root.dataset.asset = item.id;
     if (history.state?.viewer !== item.id) write("replaceState", item);
@@ -226,6 +231,7 @@ const Viewer = (root, PhotoSwipe) => {
   const last = { item: null };
   const closed = () => {
     clearTimeout(timer);
+    Motion.stop();
     hide(false);
     root.hidden = true;
     Keys.leave("viewer");

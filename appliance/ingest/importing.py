@@ -20,7 +20,7 @@ from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
 from appliance.ingest.models import Mode
-from appliance.library import inside, volumes
+from appliance.library import inside, motion, volumes
 from appliance.library.facts import AssetImported
 from appliance.media.decoder import StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
@@ -211,6 +211,8 @@ class Import:
             await duplicates.note(uow.sql, asset_id, decoded)
             await volumes.made(uow.sql, asset_id, decoded)
             await describing.came(uow, self.waiting, asset_id, decoded)
+            if "live_id" in decoded.facts:
+                await motion.pair(uow.sql, decoded.facts["live_id"])
             uow.record(AssetImported())
         return True
 

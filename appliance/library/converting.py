@@ -9,17 +9,19 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from appliance.core import room
 from appliance.core.columns import ALONE
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
+from appliance.library import motion
 from appliance.library.errors import NoFile
 from appliance.library.facts import PlayWanted
 from appliance.library.files import Original, original
 from appliance.library.playing import part_name
+from appliance.media.hops import Hop
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import PLAY, Converted, Read, Stat, Step
 
@@ -42,11 +44,17 @@ class Film:
 class Converter(Protocol):
     """The part of a decode child that making a film playable uses."""
 
-    async def open(self, path: bytes, *, expect: Stat | None) -> Read:
+    async def open(self, path: bytes, *, expect: Stat | None, member: Sequence[Hop]) -> Read:
         """Open and sniff without hashing."""
 
     async def convert(
-        self, path: bytes, *, turn: int, timeout: float, told: Callable[[Step], None]
+        self,
+        path: bytes,
+        *,
+        turn: int,
+        timeout: float,
+        told: Callable[[Step], None],
+        part: tuple[int, int] | None,
     ) -> Converted:
         """Write the playable form and tell how far it is."""
 
@@ -101,8 +109,11 @@ async def convert(
     part = final.with_name(part_name(claimed.claim))
     try:
         async with database.unit_of_work() as uow:
-            source = await original(uow.sql, settings.home, film.asset_id)
-        made = await _made(settings, database, claimed, child, source, os.fsencode(part), limit_s)
+            # A still that has a film is played by it.
+            within = await motion.of(uow.sql, film.asset_id)
+            source = await original(uow.sql, settings.home, within.asset_id if within else film.asset_id)
+        place = _Place(source, within.part if within else None, os.fsencode(part))
+        made = await _made(settings, database, claimed, child, place, limit_s)
         return await _complete(database, claimed, made, lambda: os.replace(part, final))
     except Unwanted:
         return await _forgotten(database, claimed)
@@ -116,20 +127,27 @@ async def convert(
             part.unlink()
 
 
+class _Place(NamedTuple):
+    """Where the film lies and where its playable form grows."""
+
+    source: Original
+    part: tuple[int, int] | None
+    made: bytes
+
+
 async def _made(
     settings: Settings,
     database: Database,
     claimed: Claimed,
     child: Converter,
-    source: Original,
-    part: bytes,
+    place: _Place,
     limit_s: float,
 ) -> Converted:
     await room.wait_on_full_disk(settings)
-    await child.open(source.path, expect=source.expected)
+    await child.open(place.source.path, expect=place.source.expected, member=place.source.way)
     steps = [Step(0.0, 0.0, 0.0)]
     making = asyncio.ensure_future(
-        child.convert(part, turn=claimed.row.turn, timeout=limit_s, told=steps.append)
+        child.convert(place.made, turn=claimed.row.turn, timeout=limit_s, told=steps.append, part=place.part)
     )
     try:
         while not making.done():

@@ -158,6 +158,12 @@ class Asset(Keyed, Base):
             text("id DESC"),
             postgresql_where=text(f"missing_since IS NOT NULL AND {VISIBLE}"),
         ),
+        # The other half of a still and its film.
+        Index(
+            "ix_asset_live",
+            literal_column("(facts ->> 'live_id')").label("live_id"),
+            postgresql_where=text("facts ->> 'live_id' IS NOT NULL"),
+        ),
         CheckConstraint("turn IN (0, 90, 180, 270)", name="turn"),
     )
 
@@ -234,6 +240,16 @@ class AssetFile(Keyed, Base):
     fault: Mapped[str | None]
     fault_detail: Mapped[str | None]
     fault_at: Mapped[datetime | None]
+
+
+class LivePair(Base):
+    """A still and the film that its camera took with it; the film may serve an edited copy as well."""
+
+    __tablename__ = "live_pair"
+    __table_args__ = (Index("ix_live_pair_film", "film_id"),)
+
+    still_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"), primary_key=True)
+    film_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))
 
 
 class RenditionStatus(enum.StrEnum):

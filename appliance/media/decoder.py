@@ -81,11 +81,17 @@ class Child:
         return await self._ask(wire.DescribeRequest(path, None, kind), timeout, Described)
 
     async def convert(
-        self, path: bytes, *, turn: int, timeout: float, told: Callable[[Step], None]
+        self,
+        path: bytes,
+        *,
+        turn: int,
+        timeout: float,
+        told: Callable[[Step], None],
+        part: tuple[int, int] | None = None,
     ) -> Converted:
-        """Make the video that was opened last into one that browsers play; tells how far it is."""
+        """Make the video that was opened last, or that lies in a part of it, into one that browsers play."""
         self._check_holds_file()
-        return await self._ask(wire.ConvertRequest(path, turn), timeout, Converted, told=told)
+        return await self._ask(wire.ConvertRequest(path, turn, part), timeout, Converted, told=told)
 
     async def frames(self, count: int, *, timeout: float = DECODE_S) -> list[Frame]:
         """Hash frames that are spread over the video that was opened last."""

@@ -9,6 +9,7 @@ from PIL import Image
 
 from appliance.media import animations, archives, opening, stills, storing, timing, volumes
 from appliance.media.limits import Limits
+from appliance.media.parts import Part
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import Family
@@ -36,6 +37,7 @@ def convert(
     """Make a video that was opened playable; fails only with a class."""
     from appliance.media import playing  # noqa: PLC0415 - loads FFmpeg
 
+    source = Part(source, *request.part) if request.part else source
     if source.sniffed.family is not Family.VIDEO:
         raise MediaFailure(Reason.UNSUPPORTED, f"{source.sniffed.name} is no video")
     try:

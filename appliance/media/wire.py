@@ -117,6 +117,8 @@ class ConvertRequest(msgspec.Struct, frozen=True, tag="convert"):
 
     path: bytes
     turn: int
+    part: tuple[int, int] | None = None
+    """Where in the file the video lies, first byte and length; None for the whole file."""
 
 
 class FramesRequest(msgspec.Struct, frozen=True, tag="frames"):

@@ -9,7 +9,7 @@ from litestar import Controller, Request, Response, get
 
 from appliance.core import db, names
 from appliance.core.errors import NotFound
-from appliance.library import queries, services
+from appliance.library import motion, queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
 from appliance.tagging import services as tagging
 from appliance.web import datewords, words
@@ -149,6 +149,7 @@ async def _panel(
         "flags": [FLAGS.get(f, f) for f in asset.flags],
         "renditions": sorted(renditions.values(), key=lambda r: r.name),
         "facts": camera_facts(asset.facts),
+        "film": await motion.of(sql, asset.id),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appliance.core import keyset
 from appliance.core.keyset import Position
-from appliance.library import queries
+from appliance.library import motion, queries
 from appliance.library.queries import AssetView
 from appliance.search import services
 from appliance.search.errors import SearchError
@@ -68,5 +68,6 @@ async def run(sql: Connection[Any], q: str, place: str, way: str, *, admin: bool
         tiles = await services.older(sql, plan, at, MOST + 1, inclusive=way == "here")
     places_of = {tile.id: tile.place for tile in tiles[:MOST]}
     found = await queries.pictured(sql, list(places_of))
-    items = [stages.item(found[i], places_of[i]) for i in places_of if i in found]
+    films = await motion.of_each(sql, [i for i in found if found[i].kind == "still"])
+    items = [stages.item(found[i], places_of[i], films.get(i)) for i in places_of if i in found]
     return {"items": items, "more": len(tiles) > MOST}

@@ -13,7 +13,7 @@ from litestar.response import Stream
 
 from appliance.core import clock, db, settings
 from appliance.core.errors import NotFound, Unavailable
-from appliance.library import ondemand, playing
+from appliance.library import motion, ondemand, playing
 from appliance.library.playing import Playing
 from appliance.library.queries import Sendable
 from appliance.media.wire import PLAY
@@ -107,7 +107,9 @@ class FilmController(Controller):
 async def _film(request: AnyRequest, asset_id: int) -> Sendable:
     facts = await remembered.of(asset_id, request)
     if facts.kind != "video":
-        raise NotFound("This is no video")
+        async with db.current().one_statement() as sql:
+            if await motion.of(sql, asset_id) is None:
+                raise NotFound("This is no video")
     return facts
 
 

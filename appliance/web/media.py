@@ -11,8 +11,9 @@ from litestar.response import Stream
 
 from appliance.core import clock, db, settings
 from appliance.core.errors import NotFound, Unavailable
-from appliance.library import files, ondemand, queries, services, shown
+from appliance.library import files, motion, ondemand, queries, services, shown
 from appliance.library.queries import Sendable
+from appliance.media import hops
 from appliance.media.fullsize import mime_of
 from appliance.media.wire import FULL
 from appliance.web import words
@@ -183,6 +184,28 @@ class MediaController(Controller):
         """The file itself, in whole or in part."""
         facts = await remembered.of(asset_id, request)
         return await _original(request, asset_id, facts, download=bool(download))
+
+    @get("/{asset_id:int}/motion")
+    async def motion(self, request: AnyRequest, asset_id: int) -> Response[Any] | Stream:
+        """The film of a still, as its camera wrote it."""
+        facts = await remembered.of(asset_id, request)
+        async with db.unit_of_work() as uow:
+            film = await motion.of(uow.sql, asset_id)
+            if film is None:
+                raise NotFound("This picture has no film")
+            original = await files.original(uow.sql, settings.current().home, film.asset_id)
+        headers = {
+            "ETag": f'"{facts.sha256.hex()[:32]}-motion-{film.asset_id}"',
+            "Cache-Control": "private, max-age=3600",
+            "Content-Security-Policy": SANDBOX,
+        }
+        whole = hops.stretch(original.way)
+        if original.way and whole is None:
+            raise NotFound("This film lies in a packed archive", "Take the picture out of it to play it.")
+        begin, length = film.part or (0, original.size)
+        number = await on_storage(lambda: open_recorded(original))
+        offset = begin + (whole.offset if whole else 0)
+        return send(request, number, length, film.mime, headers, offset=offset)
 
 
 async def _original(

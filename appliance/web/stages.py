@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from appliance.library import shown
+from appliance.library.motion import Motion
 from appliance.library.queries import AssetView, Pictured, RenditionView
 from appliance.web import words
 
@@ -66,7 +67,7 @@ def closely(asset_id: int, kind: str, mime: str, turn: int) -> str:
     return f"/media/{asset_id}/{'original' if direct else 'full'}"
 
 
-def item(found: Pictured, place: str) -> dict[str, Any]:
+def item(found: Pictured, place: str, motion: Motion | None = None) -> dict[str, Any]:
     """What the viewer needs to show an asset, by the names that its script uses."""
     moving = found.kind == "animation" and shown.picture(found.mime, 0)
     film = ""
@@ -86,5 +87,6 @@ def item(found: Pictured, place: str) -> dict[str, Any]:
         "src": f"{media}/original" if moving else f"{media}/preview?v={found.preview_version}",
         "closely": closely(found.id, found.kind, found.mime, found.turn),
         "film": film,
+        "motion": motion.played(found.turn) if motion else "",
         "failed": "" if found.preview != "failed" or moving or film else words.why(found.reason),
     }
