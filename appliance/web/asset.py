@@ -9,10 +9,11 @@ from litestar import Controller, Request, Response, get
 
 from appliance.core import db, names
 from appliance.core.errors import NotFound
+from appliance.ingest import following
 from appliance.library import motion, queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
 from appliance.tagging import services as tagging
-from appliance.web import datewords, words
+from appliance.web import datewords, factwords, words
 from appliance.web.beside import Beside, beside, run
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
@@ -148,96 +149,10 @@ async def _panel(
         "changed": _changed,
         "flags": [FLAGS.get(f, f) for f in asset.flags],
         "renditions": sorted(renditions.values(), key=lambda r: r.name),
-        "facts": camera_facts(asset.facts),
+        "facts": factwords.of_file(asset.facts),
+        "described": [factwords.of_sidecar(each) for each in await following.sidecars_of(sql, asset.id)],
         "film": await motion.of(sql, asset.id),
     }
-
-
-HIDDEN = frozenset(
-    {
-        "make",
-        "model",
-        "lens",
-        "exposure",
-        "f_number",
-        "iso",
-        "focal_length",
-        "focal_length_35mm",
-        "latitude",
-        "longitude",
-        "bit_rate",
-        "flash",
-        "pixel_format",
-        "container",
-        "motion",
-        "live_id",
-    }
-)
-LABELS = {
-    "video_codec": "Video",
-    "audio_codec": "Sound",
-    "frame_rate": "Frames per second",
-    "hdr": "High dynamic range",
-    "dolby_vision": "Dolby Vision",
-}
-
-
-def camera_facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the file says about itself: the camera first, the way it was set, the place, then the rest."""
-    lines = [
-        ("Camera", _camera(facts)),
-        ("Lens", _fact(facts.get("lens", ""))),
-        ("Set to", _exposure(facts)),
-        ("Place", _position(facts)),
-        ("Data rate", _rate(facts.get("bit_rate"))),
-    ]
-    lines += [
-        (LABELS.get(k, k.replace("_", " ").capitalize()), _fact(v))
-        for k, v in facts.items()
-        if k not in HIDDEN
-    ]
-    return [(label, text) for label, text in lines if text]
-
-
-def _camera(facts: dict[str, Any]) -> str:
-    make, model = _fact(facts.get("make", "")), _fact(facts.get("model", ""))
-    return model if model.casefold().startswith(make.casefold()) else f"{make} {model}".strip()
-
-
-def _exposure(facts: dict[str, Any]) -> str:
-    length = facts.get("focal_length_35mm") or facts.get("focal_length")
-    parts = (
-        f"{_fact(length)} mm" if length else "",
-        f"f/{_fact(facts['f_number'])}" if facts.get("f_number") else "",
-        _fact(facts.get("exposure", "")),
-        f"ISO {_fact(facts['iso'])}" if facts.get("iso") else "",
-        "flash" if facts.get("flash") is True else "",
-    )
-    return ", ".join(p for p in parts if p)
-
-
-def _rate(bits: Any) -> str:
-    if not isinstance(bits, int | float) or bits <= 0:
-        return ""
-    return f"{bits / 1e6:.1f} Mbit/s" if bits >= 1e6 else f"{bits / 1e3:.0f} kbit/s"
-
-
-def _position(facts: dict[str, Any]) -> str:
-    latitude, longitude = facts.get("latitude"), facts.get("longitude")
-    if not isinstance(latitude, int | float) or not isinstance(longitude, int | float):
-        return ""
-    north, east = ("N" if latitude >= 0 else "S"), ("E" if longitude >= 0 else "W")
-    return f"{abs(latitude):.5f}° {north}, {abs(longitude):.5f}° {east}"
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        return ", ".join(_fact(v) for v in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{k} {_fact(v)}" for k, v in value.items())
-    return "yes" if value is True else "no" if value is False else str(value)
 
 
 HANDLERS = (AssetController,)

@@ -10,7 +10,7 @@ from appliance.tagging.services import KINDS, AssetTagView, TagView, name_key
 from appliance.web import words
 
 
-FROM = {"model": "a model", "rule": "a rule", "source": "its source", "sidecar": "a file beside it"}
+FROM = {"model": "a model", "rule": "a rule", "source": "its source", "sidecar": "its file or one beside it"}
 
 
 def written(tag: TagView) -> str:

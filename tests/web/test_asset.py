@@ -8,7 +8,7 @@ import httpx
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.web.asset import camera_facts
+from appliance.web.factwords import of_file
 from tests.seed import seed
 from tests.web.conftest import PARTIAL
 
@@ -95,7 +95,7 @@ async def test_an_asset_that_does_not_exist_is_a_page_in_words(client: httpx.Asy
 
 
 def test_hostile_facts_never_break_the_page() -> None:
-    lines = camera_facts(
+    lines = of_file(
         {
             "make": None,
             "model": ["x", 1.5],
@@ -107,3 +107,61 @@ def test_hostile_facts_never_break_the_page() -> None:
     )
     assert ("Weird", "a 1, 2") in lines
     assert all(isinstance(text, str) and text for _, text in lines)
+
+
+DESCRIBED = """
+WITH entry AS (
+    INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, reason, seen_batch)
+    SELECT root_id, path || '.json', 1, 1, 1, 'skipped', 'sidecar', 1 FROM asset_file WHERE asset_id = $1
+    RETURNING id, root_id, path
+)
+INSERT INTO sidecar (entry_id, root_id, about, kind, sha256, said)
+SELECT id, root_id, substr(path, 1, length(path) - 5), 'json', '', $2 FROM entry
+"""
+
+
+async def test_it_tells_what_files_beside_it_say_as_text_with_links_of_the_web_only(
+    client: httpx.AsyncClient, db: Database, settings: Settings
+) -> None:
+    made = await seed(db, settings.home, 1)
+    said = {
+        "title": "<i>At sea</i>",
+        "facts": {
+            "description": "<script>alert(1)</script>",
+            "artist": "Anna",
+            "category": "pixiv",
+            "sources": ["https://example.org/post/7?a=1&b=2", "javascript:alert(1)", 7],
+        },
+        "notes": ["400 of 500 keywords became tags"],
+    }
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute(DESCRIBED, made[0], json.dumps(said))
+        await uow.sql.execute(
+            "INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, asset_id, seen_batch)"
+            " SELECT root_id, path, 1, 1, 1, 'imported', asset_id, 1 FROM asset_file WHERE asset_id = $1"
+            " ON CONFLICT DO NOTHING",
+            made[0],
+        )
+    page = (await client.get(f"/asset/{made[0]}")).text
+    assert "<b>pixiv</b>" in page
+    assert "&lt;i&gt;At sea&lt;/i&gt;" in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert 'href="https://example.org/post/7?a=1&amp;b=2" rel="noreferrer noopener"' in page
+    assert "javascript:" not in page
+    assert "400 of 500 keywords became tags" in page
+
+
+def test_words_that_come_with_a_camera_are_told_together() -> None:
+    lines = of_file(
+        {"lens_make": "Canon", "lens": "EF 50mm", "exposure_bias": -0.33, "metering": "spot",
+         "program": "manual", "city": "Lindau", "country": "Germany",
+         "latitude": 47.5, "longitude": 9.7, "altitude": 395.2,
+         "artist": "Anna"}
+    )  # fmt: skip
+    assert lines == [
+        ("Lens", "Canon EF 50mm"),
+        ("Set to", "-0.33 EV"),
+        ("Metering", "spot, manual"),
+        ("Place", "Lindau, Germany, 47.50000° N, 9.70000° E, 395 m"),
+        ("By", "Anna"),
+    ]
