@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
+_BECAUSE = {str(Cause.RETRY): ", tried again", str(Cause.WATCH): ", changed"}
+
+
 class Batch(msgspec.Struct, frozen=True):
     """One batch; its counters move in the statements that end its files, so they always add up."""
 
@@ -56,7 +59,7 @@ class Batch(msgspec.Struct, frozen=True):
         whole = names.display(self.root.rpartition(b"/")[2] or self.root)
         part = f" / {names.display(self.under)}" if self.under else ""
         what = self.title or ("Upload" if self.purpose == "uploads" else whole + part)
-        return f"{what}, tried again" if self.cause == Cause.RETRY else what
+        return f"{what}{_BECAUSE.get(self.cause, '')}"
 
     @property
     def settled(self) -> int:

@@ -11,6 +11,7 @@ import msgspec
 from appliance.core import clock, names
 from appliance.core.errors import Conflict, Invalid, NotFound
 from appliance.ingest import cancelling, services
+from appliance.ingest.identity import OTHER
 from appliance.ingest.models import Mode
 from appliance.ingest.services import ACTIVE, ROOTS_LOCK, Place
 
@@ -41,11 +42,22 @@ class RootView(msgspec.Struct, frozen=True):
     batch_id: int | None
     """The batch that works on it at the moment."""
     walking: bool
+    held_batch: int | None
+    """The scan that missed too much at once to be believed."""
+    held_gone: int
+    held_known: int
+    watched: bool
+    watch_ms: int | None
 
     @property
     def name(self) -> str:
         """The last part of its path, which is what people call it."""
         return names.display(self.path.rpartition(b"/")[2] or self.path)
+
+    @property
+    def other_disk(self) -> bool:
+        """Whether something else is mounted where it was."""
+        return self.status == "unavailable" and OTHER in (self.reason or "")
 
     @property
     def place(self) -> Place:
@@ -60,7 +72,8 @@ SELECT r.id, r.path, r.mode, r.status, r.reason, r.added_at, r.scanned_at, r.sca
                 AND b.under = ''::bytea AND b.walked_at IS NOT NULL ORDER BY b.id DESC LIMIT 1),
            (SELECT count(*) FROM (SELECT FROM root_entry e WHERE e.root_id = r.id LIMIT {MANY}) few))
            AS files,
-       live.id AS batch_id, coalesce(live.walking, false) AS walking
+       live.id AS batch_id, coalesce(live.walking, false) AS walking, r.held_batch, r.held_gone,
+       r.held_known, r.watched, r.watch_ms
 FROM root r LEFT JOIN LATERAL (
     SELECT id, status IN ('pending', 'walking') AS walking FROM import_batch
     WHERE root_id = r.id AND {ACTIVE} ORDER BY id DESC LIMIT 1) live ON true
@@ -93,7 +106,8 @@ async def covering(sql: Connection[Any], path: bytes) -> tuple[bytes | None, lis
 async def retire(uow: UnitOfWork, root_id: int) -> None:
     """Take a folder out: no file is touched, its assets stay, and it can come back as it was."""
     taken = await uow.sql.fetchval(
-        "UPDATE root SET status = 'retired', reason = NULL, next_scan_at = NULL"
+        "UPDATE root SET status = 'retired', reason = NULL, next_scan_at = NULL, held_batch = NULL,"
+        " held_gone = 0, held_known = 0"
         " WHERE id = $1 AND purpose = 'folder' AND status <> 'retired' RETURNING id",
         root_id,
     )
@@ -152,6 +166,18 @@ async def schedule(uow: UnitOfWork, root_id: int, hour: int | None, *, zone: Zon
         raise NotFound("There is no such folder in the library")
 
 
+async def watch(uow: UnitOfWork, root_id: int, *, wanted: bool) -> None:
+    """Look at a folder for changes between its scans, or do not."""
+    set_ = await uow.sql.fetchval(
+        "UPDATE root SET watched = $2, watch_at = now()"
+        " WHERE id = $1 AND purpose = 'folder' AND status <> 'retired' RETURNING id",
+        root_id,
+        wanted,
+    )
+    if set_ is None:
+        raise NotFound("There is no such folder in the library")
+
+
 def next_at(hour: int, now: datetime, zone: ZoneInfo) -> datetime:
     """The first moment after now at which the wall clock shows this hour."""
     local = now.astimezone(zone)
@@ -162,11 +188,14 @@ def next_at(hour: int, now: datetime, zone: ZoneInfo) -> datetime:
 async def queue_due(uow: UnitOfWork, *, zone: ZoneInfo) -> int:
     """Ask for the scans whose hour has come, once however long it was slept through; how many."""
     rows = await uow.sql.fetch(
-        "SELECT id, path, mode, scan_hour, now() AS now FROM root WHERE next_scan_at <= now()"
+        "SELECT id, path, mode, scan_hour, next_scan_at IS NOT NULL AS due, now() AS now FROM root"
+        " WHERE (next_scan_at <= now() OR next_scan_at IS NULL AND scan_hour IS NOT NULL)"
         " AND status <> 'retired' AND purpose = 'folder' ORDER BY id FOR UPDATE SKIP LOCKED"
     )
     for row in rows:
-        await services.queue_scan(uow, Place(row["id"], row["path"], Mode(row["mode"]), b"", new=False))
+        # One that was just added has an hour, and only here is known when that comes.
+        if row["due"]:
+            await services.queue_scan(uow, Place(row["id"], row["path"], Mode(row["mode"]), b"", new=False))
         due = None if row["scan_hour"] is None else next_at(row["scan_hour"], row["now"], zone)
         await uow.sql.execute("UPDATE root SET next_scan_at = $2 WHERE id = $1", row["id"], due)
-    return len(rows)
+    return sum(row["due"] for row in rows)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 ROOTS_LOCK = 8_420_002
 
 
+NIGHT = 3
+"""The hour at which a new folder is scanned each day, until somebody says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A root and the part of it that was meant."""
@@ -51,7 +55,7 @@ async def add_root(uow: UnitOfWork, path: bytes, mode: Mode = Mode.IN_PLACE) -> 
         )
     root_id = await uow.sql.fetchval(
         # A folder that was retired is the same folder again, with everything that is known about it.
-        "INSERT INTO root (path, mode) VALUES ($1, $2)"
+        f"INSERT INTO root (path, mode, scan_hour) VALUES ($1, $2, {NIGHT})"
         " ON CONFLICT (path) DO UPDATE SET status = 'ready', reason = NULL, mode = excluded.mode"
         " RETURNING id",
         path,

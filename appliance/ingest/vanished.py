@@ -86,6 +86,16 @@ async def _gone(sql: Connection[Any], walking: Walking) -> list[Any]:
     return found
 
 
+async def last_seen(sql: Connection[Any], asset_id: int) -> list[bytes]:
+    """Where the files of a missing asset were."""
+    rows = await sql.fetch(
+        "SELECT r.path || '/'::bytea || e.path AS place FROM root_entry e JOIN root r ON r.id = e.root_id"
+        " WHERE e.asset_id = $1 AND e.outcome = 'missing' ORDER BY e.changed_at DESC LIMIT 3",
+        asset_id,
+    )
+    return [r["place"] for r in rows]
+
+
 _LOST = """
 WITH gone AS MATERIALIZED (
     SELECT root_id, path, asset_id FROM root_entry WHERE id = ANY($1::bigint[])

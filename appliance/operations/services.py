@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-__all__ = ["Kind", "act", "also", "ask_undo", "cancel", "carry_out", "expired", "settle", "unlink"]
+__all__ = [
+    "Kind",
+    "act",
+    "act_on_found",
+    "also",
+    "ask_undo",
+    "cancel",
+    "carry_out",
+    "expired",
+    "settle",
+    "unlink",
+]
 
 AT_ONCE = 500
 """So many are done inside the request; a person does not wait for more."""
@@ -76,6 +87,14 @@ async def act(
     operation_id = await write(uow.sql, kind, arguments, person)
     total = await materialise(uow.sql, operation_id, "SELECT unnest($1::bigint[]) AS id", [list(ids)])
     return await settle(uow, operation_id, total)
+
+
+async def act_on_found(
+    uow: UnitOfWork, kind: Kind, query: str, values: Sequence[Any], *, person: int | None
+) -> Asked:
+    """Do something to the assets that a statement of ours finds, however many."""
+    operation_id = await write(uow.sql, kind, {}, person)
+    return await settle(uow, operation_id, await materialise(uow.sql, operation_id, query, values))
 
 
 async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) -> Asked:

@@ -9,7 +9,7 @@ from litestar import Controller, Request, Response, get
 
 from appliance.core import db, names
 from appliance.core.errors import NotFound
-from appliance.ingest import following
+from appliance.ingest import following, vanished
 from appliance.library import motion, queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
 from appliance.tagging import services as tagging
@@ -141,6 +141,7 @@ async def _panel(
         "asset": asset,
         "files": await queries.files(sql, asset.id),
         "origins": await queries.origins(sql, asset.id),
+        "last_seen": await vanished.last_seen(sql, asset.id) if asset.missing_since else [],
         "taken": datewords.taken(asset),
         "tags": tags,
         "recent": [t for t in recent if t.id not in {each.tag.id for each in tags}],

@@ -10,14 +10,17 @@ from litestar import Controller, Request, Response, get, post
 
 from appliance.core import db, names, room, settings
 from appliance.core.errors import Conflict, Invalid, VitrineError
-from appliance.ingest import looking, roots, services
+from appliance.ingest import held, looking, retiring, roots, services
 from appliance.ingest.errors import ContainsRoots
 from appliance.ingest.looking import Inside, Looked, Measured
 from appliance.ingest.models import Mode
+from appliance.operations import services as operations
+from appliance.operations.kinds import Kind
 from appliance.web.batches import MODES
 from appliance.web.entry import form
 from appliance.web.hypermedia import Screen, fragment, go, shell_page, wants_fragment
 from appliance.web.imports import done
+from appliance.web.visitor import Visitor
 
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ class NewFolder(msgspec.Struct):
     mode: str = str(Mode.IN_PLACE)
     hour: str = ""
     sure: str = ""
+    watched: str = ""
 
     @property
     def exact(self) -> bytes:
@@ -58,6 +62,12 @@ class NewFolder(msgspec.Struct):
             return Mode(self.mode)
         except ValueError:
             raise Invalid("Files can stay, be copied or be moved", "Choose one of the three.") from None
+
+
+class Retiring(msgspec.Struct):
+    """What becomes of the pictures that lie only in a folder that is taken out."""
+
+    pictures: str = "keep"
 
 
 class Verdict(NamedTuple):
@@ -155,7 +165,7 @@ class FolderController(Controller):
     @get("/add")
     async def show_form(self, request: AnyRequest, path: str = "", at: str = "") -> Response[Any]:
         """The form, at a folder that was picked."""
-        sent = NewFolder(path=path, at=at)
+        sent = NewFolder(path=path, at=at, hour=str(services.NIGHT))
         return await _form(request, sent, found=await verdict(sent) if path or at else None)
 
     @post("/", status_code=200)
@@ -182,6 +192,33 @@ class FolderController(Controller):
             screen = Screen("import", found.name, "import")
             return await shell_page(request, uow.sql, "import/folder.html", screen, root=found, modes=MODES)
 
+    @get("/{root_id:int}/retire")
+    async def before_retiring(self, request: AnyRequest, root_id: int) -> Response[Any]:
+        """What taking it out would mean."""
+        async with db.unit_of_work() as uow:
+            found = await roots.root(uow.sql, root_id)
+            if found.status == "retired":
+                return go(f"/import/folders/{root_id}")
+            leaving = await retiring.preview(uow.sql, root_id)
+            screen = Screen("import", f"Take out {found.name}", "import")
+            return await shell_page(
+                request, uow.sql, "import/retire.html", screen, root=found, leaving=leaving
+            )
+
+    @post("/{root_id:int}/gone", status_code=200)
+    async def gone(self, request: AnyRequest, root_id: int, batch: int) -> Response[Any]:
+        """What that scan missed is missing; other findings are asked about anew."""
+        async with db.unit_of_work() as uow:
+            await held.confirm(uow, root_id, batch)
+        return done(request, "What is gone is marked as missing when the folder was looked at once more.")
+
+    @post("/{root_id:int}/accept", status_code=200)
+    async def accept(self, request: AnyRequest, root_id: int) -> Response[Any]:
+        """Another disk is there, and that is right."""
+        async with db.unit_of_work() as uow:
+            await held.accept(uow, root_id)
+        return done(request, "The folder is read as it is now.")
+
     @post("/{root_id:int}/scan", status_code=200)
     async def scan(self, request: AnyRequest, root_id: int) -> Response[Any]:
         """Look at it now."""
@@ -191,18 +228,25 @@ class FolderController(Controller):
 
     @post("/{root_id:int}/schedule", status_code=200)
     async def schedule(self, request: AnyRequest, root_id: int) -> Response[Any]:
-        """Scan it every day, or only when asked."""
-        hour = hour_of((await form(request, NewFolder)).hour)
+        """When it is looked at by itself: each day, and for changes in between."""
+        sent = await form(request, NewFolder)
+        hour = hour_of(sent.hour)
         async with db.unit_of_work() as uow:
             await roots.schedule(uow, root_id, hour, zone=settings.current().zone)
+            await roots.watch(uow, root_id, wanted=bool(sent.watched))
         return done(request, "Saved.", to=f"/import/folders/{root_id}")
 
     @post("/{root_id:int}/retire", status_code=200)
-    async def retire(self, root_id: int) -> Response[Any]:
-        """Take it out; no file is touched."""
+    async def retire(self, request: AnyRequest, root_id: int) -> Response[Any]:
+        """Take it out; no file is touched. What lies only there stays, or goes to the trash as one action."""
+        sent = await form(request, Retiring)
+        person = Visitor.of(request).person
         async with db.unit_of_work() as uow:
             await roots.retire(uow, root_id)
-        return go(f"/import/folders/{root_id}")
+            if sent.pictures == "trash":
+                who = person.id if person else None
+                await operations.act_on_found(uow, Kind.TRASH, retiring.ONLY_HERE, [root_id], person=who)
+        return go("/history" if sent.pictures == "trash" else f"/import/folders/{root_id}")
 
     @post("/{root_id:int}/return", status_code=200)
     async def bring_back(self, root_id: int) -> Response[Any]:
