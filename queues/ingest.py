@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +22,9 @@ from appliance.ingest import (
     throttle,
     vanished,
     walk,
+    watching,
 )
+from appliance.ingest.changes import Watched
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
+AT_ONCE = 4
+"""So many folders are looked at for changes beside each other: one that hangs holds up no other."""
 WALKS = Ledger(
     ImportBatch,
     live={"walking"},
@@ -150,6 +155,24 @@ async def close_batches(run: Run) -> None:
     """End the imports whose last file is done."""
     async with db.unit_of_work() as uow:
         run.counts["closed"] = await services.close_batches(uow.sql)
+
+
+@task(lane=lanes.SCAN, limit=minutes(10), cron="* * * * *", quiet=True)
+async def watch_folders(run: Run) -> None:
+    """Look for what changed in folders since they were scanned; only the times of folders are read."""
+    database = db.current()
+    at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def one(root: Watched) -> int:
+        async with at_once:
+            return await watching.look(run.settings, database, root, run.worker_id)
+
+    found = await asyncio.gather(
+        *(one(root) for root in await watching.due(database)), return_exceptions=True
+    )
+    run.counts["files"] = sum(n for n in found if isinstance(n, int))
+    if failed := [error for error in found if isinstance(error, BaseException)]:
+        raise failed[0]
 
 
 @task(lane=lanes.MAINTENANCE, limit=seconds(60), cron="* * * * *", quiet=True)

@@ -46,8 +46,6 @@ class Root(Keyed, Base):
         CheckConstraint(one_of("purpose", Purpose), name="purpose"),
         CheckConstraint("scan_hour BETWEEN 0 AND 23", name="scan_hour"),
         Index("uq_root_uploads", "purpose", unique=True, postgresql_where=text("purpose = 'uploads'")),
-        # Which folders are to be looked at for changes.
-        Index("ix_root_watch_at", "watch_at", postgresql_where=text("watched AND status = 'ready'")),
     )
 
     path: Mapped[bytes] = mapped_column(BYTEA)

@@ -96,6 +96,19 @@ async def last_seen(sql: Connection[Any], asset_id: int) -> list[bytes]:
     return [r["place"] for r in rows]
 
 
+_FILES = """
+SELECT e.id FROM root_entry e JOIN asset_file f ON f.root_id = e.root_id AND f.path = e.path
+WHERE e.id = ANY($1::bigint[]) AND e.asset_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM import_task t WHERE t.entry_id = e.id AND t.status IN ('pending', 'processing'))
+ORDER BY e.asset_id, e.id
+"""
+
+
+async def files_of_assets(sql: Connection[Any], entries: list[int]) -> list[int]:
+    """Those of some entries that are files of assets and not in hand at this moment."""
+    return [r["id"] for r in await sql.fetch(_FILES, entries)]
+
+
 _LOST = """
 WITH gone AS MATERIALIZED (
     SELECT root_id, path, asset_id FROM root_entry WHERE id = ANY($1::bigint[])

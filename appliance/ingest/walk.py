@@ -13,8 +13,9 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -76,11 +77,17 @@ class Unavailable(msgspec.Struct, tag="unavailable", frozen=True):
     cause: str
 
 
+class Gone(msgspec.Struct, tag="gone", frozen=True):
+    """A folder that was known is not there any more."""
+
+    directory: bytes
+
+
 class End(msgspec.Struct, tag="end", frozen=True):
     """The walk is complete."""
 
 
-Record = Top | Files | Finished | Unavailable | End
+Record = Top | Files | Finished | Gone | Unavailable | End
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
@@ -90,14 +97,20 @@ def decode(body: bytes) -> Record:
     return _decoder.decode(body)
 
 
-def arguments(root: bytes, under: bytes, after: bytes | None, avoid: list[str]) -> str:
-    """The one argument of the child; names are bytes, so they travel as hexadecimal."""
+def arguments(
+    root: bytes, under: bytes, after: bytes | None, avoid: list[str], *, known: int | None = None
+) -> str:
+    """The one argument of the child; names are bytes, so they travel as hexadecimal.
+
+    `known` is a descriptor with what `remembered` wrote: then only changes are looked for.
+    """
     return json.dumps(
         {
             "root": root.hex(),
             "under": under.hex(),
             "after": None if after is None else after.hex(),
             "avoid": avoid,
+            "known": known,
         }
     )
 
@@ -113,6 +126,24 @@ class Walk:
 
     def records(self, under: bytes) -> Iterator[Record]:
         """Everything under one part of the root."""
+        yield from self._of_the_same(lambda: self.below([under]))
+
+    def below(self, waiting: list[bytes]) -> Iterator[Record]:
+        """Everything in some folders and below; a stack, for a hostile tree may be deeper than Python's."""
+        while waiting:
+            directory = waiting.pop()
+            subdirectories: list[bytes] = []
+            yield from self._directory(directory, subdirectories)
+            waiting += [d for d in sorted(subdirectories, reverse=True) if self._wanted(d)]
+
+    def changes(self, known: dict[bytes, int]) -> Iterator[Record]:
+        """Look at the times of folders that are known, and into those that changed; new ones as a whole."""
+        yield from self._of_the_same(
+            lambda: chain.from_iterable(self._changed(d, mtime_ns, known) for d, mtime_ns in known.items())
+        )
+
+    def _of_the_same(self, told: Callable[[], Iterator[Record]]) -> Iterator[Record]:
+        """What is told of a root, between two looks at what it is."""
         try:
             top = identity.look(self.root)
         except OSError as error:
@@ -120,14 +151,24 @@ class Walk:
             return
         self.device, self.steady = top.device, top.steady
         yield Top(top.identity, top.steady, top.empty)
-        # A stack instead of recursion: a hostile tree may be deeper than Python's.
-        waiting = [under]
-        while waiting:
-            directory = waiting.pop()
+        yield from told()
+        yield self._still(top)
+
+    def _changed(self, directory: bytes, mtime_ns: int, known: dict[bytes, int]) -> Iterator[Record]:
+        try:
+            found = os.lstat(self._absolute(directory)) if directory else os.stat(self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            yield Gone(directory)
+            return
+        except OSError:
+            # Closed at the moment: the next scan says so.
+            return
+        if not stat.S_ISDIR(found.st_mode):
+            yield Gone(directory)
+        elif found.st_mtime_ns != mtime_ns:
             subdirectories: list[bytes] = []
             yield from self._directory(directory, subdirectories)
-            waiting += [d for d in sorted(subdirectories, reverse=True) if self._wanted(d)]
-        yield self._still(top)
+            yield from self.below([d for d in sorted(subdirectories, reverse=True) if d not in known])
 
     def _still(self, top: identity.Top) -> Record:
         """A disk that went while it was read leaves folders behind that look as if they were emptied."""
@@ -253,12 +294,24 @@ def write(record: Record, out: BinaryIO) -> None:
     out.write(LENGTH.pack(len(body)) + body)
 
 
-def main(argument: str, out: BinaryIO) -> None:
-    """Walk and tell; a closed pipe ends it."""
-    asked = json.loads(argument)
+def remembered(folders: Iterable[tuple[bytes, int]], out: BinaryIO) -> None:
+    """Write known folders with their times for a child that looks for changes."""
+    out.write(_encoder.encode(list(folders)))
+
+
+def _told(asked: dict[str, Any]) -> Iterator[Record]:
     after = None if asked["after"] is None else bytes.fromhex(asked["after"])
     walk = Walk(bytes.fromhex(asked["root"]), after, _identities(asked["avoid"]))
-    for record in walk.records(bytes.fromhex(asked["under"])):
+    if asked["known"] is None:
+        return walk.records(bytes.fromhex(asked["under"]))
+    with open(asked["known"], "rb") as known:
+        folders = msgspec.msgpack.decode(known.read(), type=list[tuple[bytes, int]])
+    return walk.changes(dict(folders))
+
+
+def main(argument: str, out: BinaryIO) -> None:
+    """Walk and tell; a closed pipe ends it."""
+    for record in _told(json.loads(argument)):
         write(record, out)
         if isinstance(record, Finished):
             out.flush()

@@ -30,9 +30,6 @@ def _roots() -> None:
         sa.Column("watch_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
     )
     op.add_column("root", sa.Column("watch_ms", sa.Integer()))
-    op.create_index(
-        "ix_root_watch_at", "root", ["watch_at"], postgresql_where=sa.text("watched AND status = 'ready'")
-    )
     op.create_table(
         "root_folder",
         sa.Column("root_id", sa.BigInteger(), nullable=False),
