@@ -31,6 +31,12 @@ const Keys = (() => {
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["f"], name: "favourite", words: "Favourite; once more takes it away" },
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["a"], name: "archive", words: "Archive" },
     { scope: "grid", group: "Acting on what is selected or focused", keys: ["Delete"], name: "trash", words: "To the trash" },
+    { scope: "pair", group: "Duplicates", keys: ["1"], name: "keep-a", words: "Keep A, trash B" },
+    { scope: "pair", group: "Duplicates", keys: ["2"], name: "keep-b", words: "Keep B, trash A" },
+    { scope: "pair", group: "Duplicates", keys: ["s"], name: "stack", words: "Stack as versions" },
+    { scope: "pair", group: "Duplicates", keys: ["k"], name: "different", words: "Not duplicates" },
+    { scope: "pair", group: "Duplicates", keys: ["ArrowRight"], name: "skip", words: "Skip" },
+    { scope: "pair", group: "Duplicates", keys: ["f", " "], name: "flip", words: "One over the other; again for the other one" },
     { scope: "viewer", group: "Viewer", keys: ["ArrowLeft"], name: "previous", words: "Previous" },
     { scope: "viewer", group: "Viewer", keys: ["ArrowRight"], name: "next", words: "Next" },
     { scope: "viewer", group: "Viewer", keys: ["Escape"], name: "close", words: "Back to the gallery" },
@@ -49,7 +55,7 @@ const Keys = (() => {
   ];
   const SEQUENCE_MS = 1000;
   // A key that is held down repeats; these would flip to and fro.
-  const ONCE = new Set(["sheet", "undo", "select", "tag", "favourite", "archive", "trash", "mute", "original", "panel", "rotate"]);
+  const ONCE = new Set(["sheet", "undo", "select", "tag", "favourite", "archive", "trash", "mute", "original", "panel", "rotate", "keep-a", "keep-b", "stack", "different"]);
   const stack = [], bound = new Map();
   let led = "", ledAt = 0;
 

@@ -56,12 +56,14 @@ async def put(sql: Connection[Any], groups: Mapping[int, int]) -> None:
     )
 
 
-async def versions(sql: Connection[Any], asset_id: int) -> list[int]:
-    """The other versions of an asset that are there to be seen."""
+async def versions(sql: Connection[Any], asset_id: int, *, archived: bool = True) -> list[int]:
+    """The other versions of an asset that are there to be seen; viewers see nothing archived."""
     rows = await sql.fetch(
         "SELECT o.asset_id FROM alternate mine JOIN alternate o USING (group_id)"
-        " JOIN asset a ON a.id = o.asset_id AND a.state IN ('inbox', 'kept', 'archived') AND NOT a.private"
+        " JOIN asset a ON a.id = o.asset_id AND NOT a.private"
+        "     AND (a.state IN ('inbox', 'kept') OR $2 AND a.state = 'archived')"
         " WHERE mine.asset_id = $1 AND o.asset_id <> $1 ORDER BY o.asset_id LIMIT 50",
         asset_id,
+        archived,
     )
     return [row["asset_id"] for row in rows]

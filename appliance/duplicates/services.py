@@ -5,6 +5,8 @@ from __future__ import annotations
 from appliance.duplicates.deciding import Before, decide, take_back
 from appliance.duplicates.grouping import versions
 from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, note
+from appliance.duplicates.listing import MOST, PairView, Place, Side, after, of_asset, place, sides, waiting
+from appliance.duplicates.listing import one as pair
 from appliance.duplicates.matching import find
 from appliance.duplicates.models import Verdict
 from appliance.duplicates.tombstones import Deleted, alike, bury, exactly, film, films, welcome
@@ -12,9 +14,14 @@ from appliance.duplicates.tombstones import Deleted, alike, bury, exactly, film,
 
 __all__ = [
     "FRAMES",
+    "MOST",
     "Before",
     "Deleted",
+    "PairView",
+    "Place",
+    "Side",
     "Verdict",
+    "after",
     "alike",
     "bury",
     "claim_when",
@@ -26,7 +33,12 @@ __all__ = [
     "find",
     "hash_one",
     "note",
+    "of_asset",
+    "pair",
+    "place",
+    "sides",
     "take_back",
     "versions",
+    "waiting",
     "welcome",
 ]

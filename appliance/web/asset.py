@@ -9,6 +9,7 @@ from litestar import Controller, Request, Response, get
 
 from appliance.core import db, names
 from appliance.core.errors import NotFound
+from appliance.duplicates import services as duplicates
 from appliance.ingest import following, vanished
 from appliance.library import motion, queries, services
 from appliance.library.queries import AssetView, FileView, RenditionView
@@ -142,6 +143,8 @@ async def _panel(
         "files": await queries.files(sql, asset.id),
         "origins": await queries.origins(sql, asset.id),
         "last_seen": await vanished.last_seen(sql, asset.id) if asset.missing_since else [],
+        "versions": await _versions(request, sql, asset.id),
+        "looks_like": await duplicates.of_asset(sql, asset.id) if person and person.admin else None,
         "taken": datewords.taken(asset),
         "tags": tags,
         "recent": [t for t in recent if t.id not in {each.tag.id for each in tags}],
@@ -154,6 +157,12 @@ async def _panel(
         "described": [factwords.of_sidecar(each) for each in await following.sidecars_of(sql, asset.id)],
         "film": await motion.of(sql, asset.id),
     }
+
+
+async def _versions(request: AnyRequest, sql: Connection[Any], asset_id: int) -> dict[int, queries.Pictured]:
+    """The other versions of an asset, with what showing them needs."""
+    ids = await duplicates.versions(sql, asset_id, archived=sees_everything(request))
+    return await queries.pictured(sql, ids) if ids else {}
 
 
 HANDLERS = (AssetController,)

@@ -52,6 +52,8 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
     "uploads.page.js": (*SHELL_JS, "sending.js"),
     "history.page.css": (*SHELL_CSS, "selection.css", "history.css"),
     "history.page.js": (*SHELL_JS, "operations.js"),
+    "duplicates.page.css": (*SHELL_CSS, "selection.css", "duplicates.css"),
+    "duplicates.page.js": (*SHELL_JS, "operations.js", "duplicates.js"),
     "activity.page.css": (*SHELL_CSS, "batch.css", "activity.css"),
     "activity.page.js": SHELL_JS,
     "import.page.css": (*SHELL_CSS, "batch.css", "import.css", "upload.css"),

@@ -16,6 +16,7 @@ from appliance.duplicates.matching import Found
 from tests.ingest.conftest import Ingest, folder, ingest  # noqa: F401 - fixtures
 from tests.media import make
 from tests.operations.conftest import Library, library  # noqa: F401 - fixtures
+from tests.web.conftest import account, client, forgetful, stranger  # noqa: F401 - fixtures
 
 
 def scene(seed: int, size: tuple[int, int] = (640, 480)) -> Image.Image:
