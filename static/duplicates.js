@@ -1,5 +1,11 @@
 // The review of duplicates: its keys, three ways to look at a pair, and the way back to a decided one.
 (() => {
+  // What was dealt with leaves its list.
+  document.body.addEventListener("htmx:after:request", ({ detail }) => {
+    const form = detail.ctx.sourceElement, status = detail.ctx.response?.status ?? 500;
+    if (form?.dataset?.leaves && status < 400) document.getElementById(form.dataset.leaves)?.remove();
+  });
+
   const review = () => document.getElementById("review");
   if (!review()) return;
   // Which pair a decision was about, so that its undo can lead there.

@@ -9,7 +9,18 @@ from appliance.duplicates.listing import MOST, PairView, Place, Side, after, of_
 from appliance.duplicates.listing import one as pair
 from appliance.duplicates.matching import find
 from appliance.duplicates.models import Verdict
-from appliance.duplicates.tombstones import Deleted, alike, bury, exactly, film, films, welcome
+from appliance.duplicates.tombstones import (
+    Deleted,
+    Remembered,
+    alike,
+    bury,
+    exactly,
+    film,
+    films,
+    lift,
+    remembered,
+    welcome,
+)
 
 
 __all__ = [
@@ -19,6 +30,7 @@ __all__ = [
     "Deleted",
     "PairView",
     "Place",
+    "Remembered",
     "Side",
     "Verdict",
     "after",
@@ -32,10 +44,12 @@ __all__ = [
     "films",
     "find",
     "hash_one",
+    "lift",
     "note",
     "of_asset",
     "pair",
     "place",
+    "remembered",
     "sides",
     "take_back",
     "versions",

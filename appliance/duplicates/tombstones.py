@@ -188,3 +188,41 @@ async def welcome(sql: Connection[Any], sha256: bytes, size: int, *, person: int
         size,
         person,
     )
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """One remembered deletion, as the list of them shows it."""
+
+    id: int
+    name: str
+    kind: str
+    width: int
+    height: int
+    size: int
+    sha256: bytes
+    hashes: int
+    """0 where only the very same file is kept out."""
+    deleted_at: datetime
+    person: str | None
+
+
+_REMEMBERED = """
+SELECT t.id, t.name, t.kind, t.width, t.height, t.size, t.sha256,
+       (SELECT count(*) FROM phash p WHERE p.tombstone_id = t.id), t.deleted_at, u.name
+FROM tombstone t LEFT JOIN "user" u ON u.id = t.user_id
+"""
+
+
+async def remembered(sql: Connection[Any], limit: int, *, before: int | None = None) -> list[Remembered]:
+    """Deletions newest first, in pages by number."""
+    rows = await sql.fetch(
+        f"{_REMEMBERED} WHERE t.id < $1 ORDER BY t.id DESC LIMIT $2", before or 2**63 - 1, limit
+    )
+    return [Remembered(*row) for row in rows]
+
+
+async def lift(sql: Connection[Any], tombstone_id: int) -> Remembered | None:
+    """Forget a deletion; what it was."""
+    row = await sql.fetchrow(f"{_REMEMBERED} WHERE t.id = $1", tombstone_id)
+    await sql.execute("DELETE FROM tombstone WHERE id = $1", tombstone_id)
+    return row and Remembered(*row)

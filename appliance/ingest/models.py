@@ -101,6 +101,17 @@ class RootEntry(Keyed, Base):
         # What a person told us to leave alone.
         Index("ix_root_entry_ignored", "id", postgresql_where=text("ignored")),
         Index("ix_root_entry_asset", "asset_id", postgresql_where=text("asset_id IS NOT NULL")),
+        # What a deletion keeps out: listed by id, let in by content.
+        Index(
+            "ix_root_entry_kept_out",
+            "id",
+            postgresql_where=text("outcome = 'skipped' AND reason = 'tombstoned'"),
+        ),
+        Index(
+            "ix_root_entry_kept_content",
+            "sha256",
+            postgresql_where=text("outcome = 'skipped' AND reason = 'tombstoned'"),
+        ),
         # A file under another name is known again by its inode.
         Index("ix_root_entry_inode", "root_id", "inode", postgresql_where=text("asset_id IS NOT NULL")),
         {"postgresql_with": {"fillfactor": "80"}},

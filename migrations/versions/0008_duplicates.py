@@ -300,3 +300,10 @@ SELECT DISTINCT ON (sha256, size) sha256, size, '', 0, 0,
 FROM root_entry WHERE reason = 'purged' AND sha256 IS NOT NULL
 ORDER BY sha256, size, changed_at DESC""")
     op.execute("UPDATE root_entry SET reason = 'tombstoned' WHERE reason = 'purged'")
+    for name, column in (("kept_out", "id"), ("kept_content", "sha256")):
+        op.create_index(
+            f"ix_root_entry_{name}",
+            "root_entry",
+            [column],
+            postgresql_where=sa.text("outcome = 'skipped' AND reason = 'tombstoned'"),
+        )
