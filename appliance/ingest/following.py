@@ -15,7 +15,7 @@ from appliance.core.db import UnitOfWork
 from appliance.ingest import sidecar_names
 from appliance.ingest.words import Beside, Given, Moment, Own, Stated, applying, weigh
 from appliance.library.models import DateSource
-from appliance.media.said import Said
+from appliance.media.said import LONGEST_TITLE, Said, line
 from appliance.media.wire import Decoded
 from appliance.tagging import services as tagging
 
@@ -69,14 +69,18 @@ async def _own(
     """What the file itself says. Its date is the one that the asset has before any sidecar spoke."""
     if row is not None:
         known = _read(row["own"], Own)
-        return known if decoded is None else Own(known.date, decoded.title, decoded.rating, decoded.tags)
+        return known if decoded is None else _spoken(known.date, decoded)
     asset = await sql.fetchrow(f"SELECT {_DATED} FROM asset WHERE id = $1", asset_id)
     if asset is None:
         return None
     date = Moment(asset["taken_at"], asset["taken_offset"], asset["date_source"], asset["effective_at"])
     if asset["own_date"] is not None:
         date = msgspec.convert(_plain(asset["own_date"]) | {"offset": date.offset}, Moment)
-    return Own(date) if decoded is None else Own(date, decoded.title, decoded.rating, decoded.tags)
+    return Own(date) if decoded is None else _spoken(date, decoded)
+
+
+def _spoken(date: Moment, decoded: Decoded) -> Own:
+    return Own(date, line(decoded.title or "", LONGEST_TITLE) or None, decoded.rating, decoded.tags)
 
 
 async def _put(sql: Connection[Any], asset_id: int, stated: Stated, given: Given) -> Given:
