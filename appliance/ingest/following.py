@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -36,24 +37,43 @@ async def refresh(uow: UnitOfWork, asset_ids: Sequence[int], decoded: Decoded | 
         _TURN,
         sorted(asset_ids),
     )
-    for asset_id in sorted(asset_ids):
-        await _refresh(uow, asset_id, decoded)
+    plans = [await _plan(uow, asset_id, decoded) for asset_id in sorted(asset_ids)]
+    made = [plan for plan in plans if plan is not None]
+    # All tags before any asset, as everywhere.
+    await tagging.current(uow.sql, sorted({t for plan in made for t in (*plan.wanted, *plan.given.tags)}))
+    for plan in made:
+        await _carry_out(uow, plan)
 
 
-async def _refresh(uow: UnitOfWork, asset_id: int, decoded: Decoded | None) -> None:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What shall become of one asset."""
+
+    asset_id: int
+    own: Own
+    given: Given
+    stated: Stated
+    wanted: list[int]
+
+
+async def _plan(uow: UnitOfWork, asset_id: int, decoded: Decoded | None) -> _Plan | None:
     row = await uow.sql.fetchrow("SELECT own, given FROM asset_words WHERE asset_id = $1", asset_id)
     beside = await sidecars_of(uow.sql, asset_id)
     if row is None and decoded is None and not beside:
-        return
+        return None
     own = await _own(uow.sql, asset_id, row, decoded)
     if own is None:
-        return
+        return None
     given = Given() if row is None else _read(row["given"], Given)
     stated = weigh(own, [b.said for b in beside])
-    wanted = await tagging.named(uow, stated.tags)
-    tags = await tagging.follow(uow, asset_id, wanted, given.tags, by="sidecar")
-    given = await _put(uow.sql, asset_id, stated, given)
-    await uow.sql.execute(_REMEMBER, asset_id, _text(own), _text(msgspec.structs.replace(given, tags=tags)))
+    return _Plan(asset_id, own, given, stated, await tagging.named(uow, stated.tags))
+
+
+async def _carry_out(uow: UnitOfWork, plan: _Plan) -> None:
+    tags = await tagging.follow(uow, plan.asset_id, plan.wanted, plan.given.tags, by="sidecar")
+    given = await _put(uow.sql, plan.asset_id, plan.stated, plan.given)
+    given = msgspec.structs.replace(given, tags=tags)
+    await uow.sql.execute(_REMEMBER, plan.asset_id, _text(plan.own), _text(given))
 
 
 _REMEMBER = """
