@@ -15,7 +15,7 @@ from appliance.core.db import Database, UnitOfWork
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.duplicates import services as duplicates
-from appliance.ingest import describing, finishing, kept_out, resting, services, sidecar_names
+from appliance.ingest import describing, finishing, kept_out, resting, services, sidecar_names, vanished
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
@@ -277,6 +277,8 @@ class Import:
             )
             if ours and described:
                 await describing.keep(uow, self.waiting, described)
+            if ours and reason in vanished.SEEN:
+                await vanished.written_over(uow.sql, self.waiting.entry_id)
         if skipped and self.waiting.uploaded:
             # Nobody looks for it in our folder, and trying again would come to the same.
             self._forget(self.waiting.absolute)

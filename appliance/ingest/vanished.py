@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core.db import Database
 from appliance.ingest.walking import LostWalk, Walking, inside
+from appliance.media.reasons import Reason
 
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 CHUNK = 5_000
 CLOSED_AT_MOST = 1_000
 """Of a root with more closed folders than this nothing is judged at all."""
+SEEN = frozenset(
+    {
+        Reason.EMPTY,
+        Reason.TRUNCATED,
+        Reason.CORRUPT,
+        Reason.TOO_LARGE,
+        Reason.UNSUPPORTED,
+        Reason.NO_VIDEO_STREAM,
+        Reason.NOT_MEDIA,
+    }
+)
+"""What can only be said of content that is not what it was when it became an asset."""
 FEW, SHARE = 10, 10
 """So many assets may go at once, or this part of a hundred of what the root holds, if that is more."""
 
@@ -84,6 +97,16 @@ async def _gone(sql: Connection[Any], walking: Walking) -> list[Any]:
     lows, highs = [c[0] for c in shut], [c[1] for c in shut]
     found: list[Any] = await sql.fetch(_GONE, walking.root_id, walking.batch_id, *walking.span, lows, highs)
     return found
+
+
+async def written_over(sql: Connection[Any], entry_id: int) -> None:
+    """Note that a path holds something else by now, which is no asset: what it held lies there no more."""
+    await sql.execute(
+        "WITH entry AS (UPDATE root_entry SET asset_id = NULL WHERE id = $1 AND asset_id IS NOT NULL"
+        " RETURNING root_id, path)"
+        " DELETE FROM asset_file f USING entry e WHERE f.root_id = e.root_id AND f.path = e.path",
+        entry_id,
+    )
 
 
 async def last_seen(sql: Connection[Any], asset_id: int) -> list[bytes]:

@@ -21,6 +21,11 @@ COUNTED = frozenset({"folder", "text", "rating", "size"})
 """Filters that an index answers by themselves; they are counted first."""
 
 
+def counted(leaf: Filter) -> bool:
+    """Whether a filter is counted before it is known how to read a search."""
+    return leaf.key in COUNTED or (leaf.key == "is" and leaf.value == Word("missing"))
+
+
 def size(node: Node, found: Found) -> float:
     """At most about so many assets; infinite where they cannot be gathered."""
     match node:

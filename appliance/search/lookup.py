@@ -57,7 +57,7 @@ async def look_up(sql: Connection[Any], query: Query, now: datetime) -> Found:
         await _kinds(sql, [f for f in filters if f.key == "kind"]),
         library=max(0, library),
     )
-    return await _counted(sql, found, [f for f in filters if f.key in gathering.COUNTED], now)
+    return await _counted(sql, found, [f for f in filters if gathering.counted(f)], now)
 
 
 async def _exact(sql: Connection[Any], tags: Sequence[Tag]) -> dict[Tag, Sequence[TagView]]:

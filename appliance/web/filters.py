@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import secrets
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -25,6 +26,19 @@ SORTS = {
     "duration": "Length",
 }
 RANDOM = "Random"
+
+
+class Sorting(enum.StrEnum):
+    """The orders as an address may name them beside a search; anything else is no request."""
+
+    DATE = "date"
+    ADDED = "added"
+    RATING = "rating"
+    SIZE = "size"
+    DURATION = "duration"
+    RANDOM = "random"
+
+
 SHUFFLES = 1_000_000
 REMEMBERED = 256
 WORLDS = ("is:archived", "is:trashed", "is:private")

@@ -17,7 +17,7 @@ from appliance.search.errors import SearchError, TooSlow
 from appliance.search.plan import Plan, Scope
 from appliance.search.query import EVERYTHING
 from appliance.web import emptiness, filters, monthmenu, places
-from appliance.web.filters import Box
+from appliance.web.filters import Box, Sorting
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, kept, nothing, shell_page, wants_fragment
 from appliance.web.monthmenu import Month
@@ -71,11 +71,14 @@ class GalleryController(Controller):
         before: str = "",
         after: str = "",
         known: str = "",
+        sort: Sorting | None = None,
     ) -> Response[Any]:
         """The page at a place; for a partial request the wall alone, if it differs from what is known."""
         wanted = Wanted(at, before, after)
         try:
             query = grammar.parse(q)
+            if sort is not None:
+                return go(places.gallery(query.with_(f"sort:{sort}", instead=("sort",))))
             if query.needs_seed:
                 return go(places.gallery(query.seeded(secrets.randbelow(filters.SHUFFLES))))
             async with db.unit_of_work() as uow, services.patience(uow.sql):

@@ -79,13 +79,17 @@ def _batches() -> None:
 
 
 # Whoever adds or takes a file, one or a hundred thousand: an asset without any is missing, and one that has
-# a file again is not. Looked at before it is changed, so that the usual case writes nothing.
-_LEFT = """
+# a file again is not. Looked at before it is changed, so that the usual case writes nothing. What is a page
+# of a volume lies in the volume's file (that table comes with the next revision, before any file can go).
+_NOWHERE = """NOT EXISTS (SELECT FROM asset_file o WHERE o.asset_id = a.id)
+               AND NOT EXISTS (SELECT FROM volume_page g JOIN asset_file o ON o.asset_id = g.volume_id
+                               WHERE g.asset_id = a.id)"""
+_LEFT = f"""
     IF EXISTS (SELECT FROM asset a JOIN former f ON f.asset_id = a.id WHERE a.missing_since IS NULL
-               AND NOT EXISTS (SELECT FROM asset_file o WHERE o.asset_id = a.id)) THEN
+               AND {_NOWHERE}) THEN
         UPDATE asset a SET missing_since = now()
         WHERE a.id = ANY(ARRAY(SELECT asset_id FROM former)) AND a.missing_since IS NULL
-            AND NOT EXISTS (SELECT FROM asset_file o WHERE o.asset_id = a.id);
+            AND {_NOWHERE};
     END IF;
 """
 _THERE = """

@@ -168,6 +168,25 @@ async def test_file_that_was_written_over_is_missing_and_the_new_one_is_itself(
     assert len(await missing(ingest)) == 1
 
 
+async def test_file_that_was_written_over_with_rubbish_is_a_failure_and_its_asset_missing(
+    ingest: Ingest, folder: Path
+) -> None:
+    one, *_others = fill(folder, 2)
+    await ingest.scan(folder)
+    content = one.read_bytes()
+    one.write_bytes(jpeg(50, size=(90, 60))[:300])
+
+    again = await ingest.scan(folder)
+    assert (again.failed, again.unchanged) == (1, 1)
+    lost = await missing(ingest)
+    assert len(lost) == 1
+
+    one.write_bytes(content)
+    back = await ingest.scan(folder)
+    assert (back.returned, back.decoded) == (1, 0)
+    assert (await places(ingest))[b"p00.jpg"] == lost[0]
+
+
 async def test_copy_that_is_deleted_leaves_its_asset_where_the_other_lies(
     ingest: Ingest, folder: Path
 ) -> None:

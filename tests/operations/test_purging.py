@@ -219,3 +219,25 @@ async def test_a_copy_that_comes_in_while_its_asset_is_deleted_is_tried_again(
         (b"a.jpg", "skipped", "tombstoned"),
         (b"b.jpg", "skipped", "tombstoned"),
     ]
+
+
+async def test_a2_missing_asset_that_is_deleted_for_good_leaves_the_file_that_came_back(
+    library: Library, ingest: Ingest, folder: Path
+) -> None:
+    one = put(folder, "a.jpg", jpeg(1))
+    put(folder, "b.jpg", jpeg(2))
+    await ingest.scan(folder)
+    content = one.read_bytes()
+    one.unlink()
+    await ingest.scan(folder)
+    (lost,) = [r["id"] for r in await library.rows("SELECT id FROM asset WHERE missing_since IS NOT NULL")]
+    await library.act("trash", [lost])
+    # It is there again, and nobody has looked.
+    one.write_bytes(content)
+    before = tree(folder)
+
+    asked = await library.act("purge", [lost])
+
+    assert asked.changed == 1
+    assert tree(folder) == before
+    assert lost not in await all_ids(library)

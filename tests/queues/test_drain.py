@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -173,6 +174,28 @@ async def test_rows_that_were_not_begun_go_back_uncounted_on_stop(store: Databas
 
     assert await states(store) == {"pending": 20}
     assert {(c["interruptions"], c["deliveries"], c["claim"]) for c in await crates(store)} == {(0, 0, None)}
+
+
+async def test_a_pass_waits_for_a_row_that_is_ready_soon(store: Database, make_process: Any) -> None:
+    process, first = await runner(make_process, Yard())
+    async with store.unit_of_work() as uow:
+        await uow.sql.execute("INSERT INTO q_crate (shelf, queued_at) VALUES (0, now() + interval '300 ms')")
+
+    async def ripe(sql: Any, worker_id: int, count: int) -> Any:
+        waits = await sql.fetchval("SELECT count(*) FROM q_crate WHERE queued_at > now()")
+        return [] if waits else await first.drain.claim(sql, worker_id, count)
+
+    async def later(sql: Any) -> float | None:
+        left: float | None = await sql.fetchval(
+            "SELECT extract(epoch FROM min(queued_at) - now())::float8 FROM q_crate WHERE queued_at > now()"
+        )
+        return left
+
+    one = Runner(process, first.task, replace(first.drain, claim=ripe, later=later))
+    await one.wake()
+
+    assert await states(store) == {"complete": 1}
+    assert len(await passes(store)) == 1
 
 
 async def test_a_blocked_drain_claims_nothing(store: Database, make_process: Any) -> None:

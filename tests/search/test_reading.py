@@ -75,6 +75,17 @@ async def test_a_page_is_read_from_its_index(library: Library) -> None:
             assert "Sort" not in found.replace("Incremental Sort", ""), (q, found)
 
 
+@pytest.mark.parametrize(
+    "q", ["is:missing", "is:missing sort:size", "common is:missing", "is:missing -other"]
+)
+async def test_what_is_missing_is_found_by_its_own_index(library: Library, q: str) -> None:
+    await large(library)
+    async with library.db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE asset SET missing_since = now() WHERE id % 1000 = 0")
+        await uow.sql.execute("ANALYZE asset")
+    assert "ix_asset_missing" in await shape(library, await library.plan(q), middle=False)
+
+
 async def test_common_tags_are_merged_as_they_lie(library: Library) -> None:
     """Two tags that many assets carry but none both must not cost a probe for each."""
     made = await library.add(6000, apart=timedelta(hours=1))

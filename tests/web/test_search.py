@@ -323,3 +323,14 @@ async def test_a_searched_page_costs_a_fixed_number_of_statements(
         await client.get("/", params={"q": q})
     assert len(many) == len(few)
     assert len(many) <= 24
+
+
+@pytest.mark.parametrize("sort", ["id;select", "id", "date desc", "DATE"])
+async def test_e28_an_order_that_is_none_of_ours_is_no_request(client: httpx.AsyncClient, sort: str) -> None:
+    assert (await client.get("/", params={"sort": sort})).status_code == 400
+
+
+async def test_an_order_beside_a_search_becomes_a_part_of_it(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/", params={"q": "fox sort:added", "sort": "size"})
+    assert answer.status_code == 303
+    assert query(answer.headers["location"]) == "fox sort:size"
