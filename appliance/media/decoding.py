@@ -80,11 +80,11 @@ def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) 
         from appliance.media import video  # noqa: PLC0415
 
         return video.decode(source, wanted, limits, turn=turn)
-    with opening.open_picture(source, limits) as image:
-        if source.sniffed.family is Family.ANIMATION_OR_STILL:
-            times = timing.of(source, limits.frames)
-            if times.frames > 1:
-                return animations.decode(source, image, times, wanted, limits, turn=turn)
+    mixed = source.sniffed.family is Family.ANIMATION_OR_STILL
+    times = timing.of(source, limits.frames) if mixed else timing.STILL
+    with opening.open_picture(source, limits, moves=times.frames > 1) as image:
+        if times.frames > 1:
+            return animations.decode(source, image, times, wanted, limits, turn=turn)
         return stills.decode(source, image, wanted, turn=turn)
 
 

@@ -7,10 +7,11 @@ import re
 import warnings
 from collections.abc import Callable
 from types import ModuleType
+from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-from appliance.media import bmff, curves, jxlhead, pictures
+from appliance.media import bmff, curves, jxlhead, pictures, timing
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -44,13 +45,16 @@ def prepare(limits: Limits) -> None:
     Image.preinit()
 
 
-def open_picture(source: Source, limits: Limits) -> Image.Image:
-    """Open a picture by its sniffed format after checking the size that its header announces."""
+def open_picture(source: Source, limits: Limits, *, moves: bool = True) -> Image.Image:
+    """Open a picture by its sniffed format after checking the size that its header announces.
+
+    One that does not move is opened without the remains of an animation that its decoder would refuse.
+    """
     format_ = source.sniffed.format
     _check_announced(source, limits)
     _plugin(format_)
     try:
-        image = Image.open(source.file(), formats=[_PLUGINS[format_]])
+        image = Image.open(_file(source, moves=moves), formats=[_PLUGINS[format_]])
     except UnidentifiedImageError as error:
         raise _unidentified(source) from error
     check_pixels(image.size, limits)
@@ -58,6 +62,12 @@ def open_picture(source: Source, limits: Limits) -> Image.Image:
     if curve is not None:
         image.info[pictures.CURVE] = curve
     return image
+
+
+def _file(source: Source, *, moves: bool) -> BinaryIO:
+    if moves or source.sniffed.format != "png" or b"acTL" not in source.head():
+        return source.file()
+    return timing.without_animation(source)
 
 
 def _unidentified(source: Source) -> MediaFailure:

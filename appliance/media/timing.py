@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -18,12 +19,19 @@ ZERO_MEANS_MS = 100.0
 _MAX_GARBAGE = 1 << 16
 
 
+# A picture of 178 million pixels, badly packed.
+_MAX_STILL = 1 << 30
+
+
 class Timing(msgspec.Struct, frozen=True):
     """How many frames there are, how long they last together, and whether the end is missing."""
 
     frames: int
     duration_ms: float
     truncated: bool = False
+
+
+STILL = Timing(1, 0.0)
 
 
 def of(source: Source, limit: int) -> Timing:
@@ -123,6 +131,20 @@ def _png(data: BinaryIO, size: int, limit: int) -> Timing:
             return _summed(delays[:announced], truncated=len(delays) < announced)
         at += 12 + length
     return _summed(delays[:announced], truncated=True) if animated else Timing(1, 0.0)
+
+
+def without_animation(source: Source) -> BinaryIO:
+    """Copy a PNG without what belongs to its animation: the picture that every other reader shows."""
+    data, kept = source.file(), bytearray(source.at(0, 8))
+    at = 8
+    while at + 12 <= source.size and len(kept) < _MAX_STILL:
+        data.seek(at)
+        head = data.read(8)
+        length = 12 + int.from_bytes(head[:4], "big")
+        if head[4:] not in (b"acTL", b"fcTL", b"fdAT"):
+            kept += head + data.read(min(length - 8, source.size))
+        at += length
+    return io.BytesIO(kept)
 
 
 def _png_delay(body: bytes) -> float:

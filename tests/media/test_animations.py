@@ -61,6 +61,20 @@ async def test_a_truncated_apng_that_still_shows_is_kept_and_flagged(decode: Imp
     assert (decoded.kind, decoded.flags) == ("animation", ["truncated"])
 
 
+async def test_the_remains_of_an_animation_do_not_cost_its_picture(decode: Import, shown: Shown) -> None:
+    data = make.animated("PNG", [100] * 4)
+    # Without any word about when its frames are shown: no animation, but the picture is whole.
+    at = 8
+    kept = data[:at]
+    while at < len(data):
+        length = 12 + int.from_bytes(data[at : at + 4], "big")
+        kept += b"" if data[at + 4 : at + 8] == b"fcTL" else data[at : at + length]
+        at += length
+    decoded = await decode(kept)
+    assert (decoded.kind, decoded.flags) == ("still", [])
+    assert shown().convert("RGB").getpixel((2, 2)) != (0, 0, 0)
+
+
 async def test_a_gif_whose_first_frame_is_cut_is_truncated(refuse: Refuse) -> None:
     data = make.saved(Image.effect_noise((200, 200), 90), "GIF")
     assert (await refuse(data[: len(data) // 2])).reason is Reason.TRUNCATED
