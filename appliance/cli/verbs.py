@@ -27,6 +27,7 @@ VERBS = {
     "migrate": ("appliance.cli.migrate", "bring an external database to this version"),
     "create-admin": ("appliance.cli.create_admin", "make an administrator"),
     "reset-password": ("appliance.cli.reset_password", "give an account a new password"),
+    "doctor": ("appliance.cli.doctor", "say what is wrong with this installation and how to mend it"),
     "bench": ("appliance.cli.bench", "measure this machine against the budgets"),
 }
 # The bootstrap script carries these out; they stand here for the help.
