@@ -35,6 +35,11 @@
     next: follow("next"),
     close: follow("back"),
     original: follow("original"),
+    read: () => {
+      const reads = document.querySelector("[data-reads]");
+      reads?.click();
+      return Boolean(reads);
+    },
     mute: () => { const film = video(); if (!film) return false; film.muted = !film.muted; return true; },
     frame: (key) => {
       const film = video();

@@ -52,10 +52,21 @@ const Keys = (() => {
     { scope: "viewer", group: "Viewer", keys: [",", "."], name: "frame", words: "One frame back or on" },
     { scope: "viewer", group: "Viewer", keys: ["m"], name: "mute", words: "Sound on or off" },
     { scope: "viewer", group: "Viewer", keys: ["o"], name: "original", words: "Open the original" },
+    { scope: "viewer", group: "Viewer", keys: ["Enter"], name: "read", words: "Read the volume" },
+    { scope: "reader", group: "Reader", keys: ["ArrowLeft", "h"], name: "leftward", words: "Page to the left" },
+    { scope: "reader", group: "Reader", keys: ["ArrowRight", "l"], name: "rightward", words: "Page to the right" },
+    { scope: "reader", group: "Reader", keys: [" "], name: "onward", words: "On; with Shift back" },
+    { scope: "reader", group: "Reader", keys: ["Home"], name: "first", words: "First page" },
+    { scope: "reader", group: "Reader", keys: ["End"], name: "last", words: "Last page" },
+    { scope: "reader", group: "Reader", keys: ["1", "2"], name: "together", words: "One page or two" },
+    { scope: "reader", group: "Reader", keys: ["d"], name: "way", words: "Turn the direction round" },
+    { scope: "reader", group: "Reader", keys: ["v"], name: "fit", words: "Whole page, full width, real size" },
+    { scope: "reader", group: "Reader", keys: ["f"], name: "full", words: "Full screen" },
+    { scope: "reader", group: "Reader", keys: ["Escape"], name: "close", words: "Back to where one came from" },
   ];
   const SEQUENCE_MS = 1000;
   // A key that is held down repeats; these would flip to and fro.
-  const ONCE = new Set(["sheet", "undo", "select", "tag", "favourite", "archive", "trash", "mute", "original", "panel", "rotate", "keep-a", "keep-b", "stack", "different"]);
+  const ONCE = new Set(["sheet", "undo", "select", "tag", "favourite", "archive", "trash", "mute", "original", "panel", "rotate", "read", "way", "full", "fit", "keep-a", "keep-b", "stack", "different"]);
   const stack = [], bound = new Map();
   let led = "", ledAt = 0;
 

@@ -141,6 +141,8 @@ const Viewer = (root, PhotoSwipe) => {
     film.hidden = !item.motion;
     film.href = `/media/${item.id}/${item.motion === "original" ? "motion" : "play"}`;
     Object.assign(film.dataset, { motion: item.id, played: item.motion });
+    part("reads").hidden = item.kind !== "volume";
+    part("reads").href = `/asset/${item.id}/read`;
     part("download").href = `/media/${item.id}/original?download=1`;
     root.dataset.asset = item.id;
     if (history.state?.viewer !== item.id) write("replaceState", item);
@@ -289,6 +291,11 @@ const Viewer = (root, PhotoSwipe) => {
       return true;
     },
     original: () => { part("closely").click(); },
+    read: () => {
+      if (current()?.kind !== "volume") return false;
+      part("reads").click();
+      return true;
+    },
     mute: () => { const film = video(); if (!film) return false; film.muted = !film.muted; return true; },
     frame: (key) => {
       const film = video();

@@ -68,4 +68,6 @@ class ReadingPlace(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
     volume_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"), primary_key=True)
     page: Mapped[int] = mapped_column(Integer)
+    right_to_left: Mapped[bool | None]
+    """The direction that this person chose; None is the volume's own."""
     seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))

@@ -9,6 +9,7 @@ import msgspec
 
 from appliance.core.db import UnitOfWork
 from appliance.library.facts import PagesWanted
+from appliance.library.models import VISIBLE
 from appliance.library.renditions import URGENT
 from appliance.media import hops
 from appliance.media.wire import Decoded
@@ -30,10 +31,16 @@ class PageView(msgspec.Struct, frozen=True):
     asset_id: int | None
     width: int | None
     height: int | None
+    turn: int
     grid: int | None
     """Version of its small picture, when it is there."""
     shut: bool
     """A person put this very picture away, so that only administrators see it."""
+
+    @property
+    def wide(self) -> bool:
+        """Two pages in one picture, which stands alone."""
+        return self.width is not None and self.height is not None and self.width > self.height
 
 
 class VolumeView(msgspec.Struct, frozen=True):
@@ -87,14 +94,15 @@ async def want_pages(uow: UnitOfWork, volume_id: int) -> None:
 
 _VIEW = """
 SELECT v.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = v.asset_id), v.status,
-       v.right_to_left,
-       (SELECT page FROM reading_place r WHERE r.volume_id = v.asset_id AND r.user_id = $2),
+       coalesce(r.right_to_left, v.right_to_left), r.page,
        v.version_of, (SELECT max(n.asset_id) FROM volume n WHERE n.version_of = v.asset_id),
        v.reason, v.detail
-FROM volume v WHERE v.asset_id = $1
+FROM volume v LEFT JOIN reading_place r ON r.volume_id = v.asset_id AND r.user_id = $2
+WHERE v.asset_id = $1
 """
 _PAGES = """
 SELECT p.position, p.name, p.mime, p.status, p.reason, p.detail, p.asset_id, a.width, a.height,
+       coalesce(a.turn, 0),
        (SELECT r.version FROM rendition r
         WHERE r.asset_id = a.id AND r.name = 'grid-240' AND r.status = 'complete'),
        coalesce(a.private OR a.state IN ('archived', 'trashed'), false)
@@ -119,26 +127,42 @@ async def page(sql: Connection[Any], volume_id: int, position: int) -> PageView 
     return next(iter(await pages(sql, volume_id, position, position)), None)
 
 
-async def read_to(sql: Connection[Any], volume_id: int, user_id: int, page: int) -> None:
-    """Remember where a person is."""
+async def read_to(
+    sql: Connection[Any], volume_id: int, user_id: int, page: int, *, right_to_left: bool | None = None
+) -> None:
+    """Remember where a person is, and the direction when one was chosen."""
     await sql.execute(
-        "INSERT INTO reading_place (user_id, volume_id, page) SELECT $1, p.volume_id, p.position"
-        " FROM volume_page p WHERE p.volume_id = $2 AND p.position = $3"
-        " ON CONFLICT (user_id, volume_id) DO UPDATE SET page = excluded.page, seen_at = now()",
+        "INSERT INTO reading_place (user_id, volume_id, page, right_to_left)"
+        " SELECT $1, p.volume_id, p.position, $4 FROM volume_page p"
+        " WHERE p.volume_id = $2 AND p.position = $3"
+        " ON CONFLICT (user_id, volume_id) DO UPDATE SET page = excluded.page, seen_at = now(),"
+        " right_to_left = coalesce(excluded.right_to_left, reading_place.right_to_left)",
         user_id,
         volume_id,
         page,
+        right_to_left,
     )
 
 
-async def holders(sql: Connection[Any], asset_id: int) -> list[tuple[int, int, str | None]]:
-    """The volumes in which a page stands: (volume, position, title)."""
+class Holder(msgspec.Struct, frozen=True):
+    """A volume in which a picture is a page."""
+
+    volume_id: int
+    position: int
+    title: str | None
+    path: bytes | None
+
+
+async def holders(sql: Connection[Any], asset_id: int, *, everything: bool) -> list[Holder]:
+    """The volumes in which a picture is a page; for viewers those that they see."""
     rows = await sql.fetch(
-        "SELECT p.volume_id, p.position, a.title FROM volume_page p JOIN asset a ON a.id = p.volume_id"
-        " WHERE p.asset_id = $1 ORDER BY p.volume_id LIMIT 20",
+        "SELECT o.volume_id, o.position, title, (SELECT p.path FROM provenance p WHERE p.asset_id = a.id"
+        " ORDER BY p.id LIMIT 1) FROM volume_page o JOIN asset a ON a.id = o.volume_id"
+        f" WHERE o.asset_id = $1 AND ($2 OR {VISIBLE}) ORDER BY o.volume_id, o.position LIMIT 20",
         asset_id,
+        everything,
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return [Holder(*row) for row in rows]
 
 
 async def lost_with(sql: Connection[Any], volume_ids: Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from appliance.core import db, names
 from appliance.core.errors import NotFound
 from appliance.duplicates import services as duplicates
 from appliance.ingest import following, vanished
-from appliance.library import motion, queries, services
+from appliance.library import motion, queries, services, volumes
 from appliance.library.queries import AssetView, FileView, RenditionView
 from appliance.tagging import services as tagging
 from appliance.web import datewords, factwords, words
@@ -138,7 +138,11 @@ async def _panel(
     tags = await tagging.of_asset(sql, asset.id)
     person = Visitor.of(request).person
     recent = await tagging.recent(sql, person.id, limit=8) if person else []
+    volume = await volumes.view(sql, asset.id, person and person.id) if asset.kind == "volume" else None
+    everything = sees_everything(request)
     return {
+        "volume": volume,
+        "holders": await volumes.holders(sql, asset.id, everything=everything),
         "asset": asset,
         "files": await queries.files(sql, asset.id),
         "origins": await queries.origins(sql, asset.id),

@@ -89,6 +89,7 @@ def _places() -> None:
         sa.Column("user_id", sa.BigInteger(), nullable=False),
         sa.Column("volume_id", sa.BigInteger(), nullable=False),
         sa.Column("page", sa.Integer(), nullable=False),
+        sa.Column("right_to_left", sa.Boolean(), nullable=True),
         sa.Column("seen_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.ForeignKeyConstraint(
             ["user_id"], ["user.id"], name=op.f("fk_reading_place_user_id"), ondelete="CASCADE"

@@ -9,8 +9,8 @@ import pytest
 from appliance.core.paths import PROJECT, STATIC, TEMPLATES
 
 
-# Written together where they are used: kinds, colours, bar lengths, angles.
-FAMILIES = re.compile(r"k-|turned-|d\d|l\d|pswp|htmx-")
+# Written together where they are used: kinds, colours, bar lengths, angles, sizes.
+FAMILIES = re.compile(r"k-|turned-|fit-|d\d|l\d|pswp|htmx-")
 _WORD = re.compile(r"[A-Za-z][\w-]*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SELECTOR = re.compile(r"([^{}]+)\{")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from appliance.core.drains import Claimed
 from appliance.ingest.models import Mode
 from appliance.ingest.services import imports_idle
 from appliance.library import files, queries, renditions, unpacking, volumes
@@ -22,30 +21,9 @@ from appliance.media.wire import Read, Stat
 from appliance.operations import services as operations
 from appliance.operations.kinds import Kind
 from tests.ingest.conftest import Ingest
+from tests.library.books import take, the_volume, unpack
 from tests.media.zips import comic, zipped
 from tests.media_files import jpeg, put
-
-
-claim = unpacking.claim_when(imports_idle)
-
-
-async def take(ingest: Ingest) -> list[Claimed]:
-    async with ingest.db.unit_of_work() as uow:
-        return list(await claim(uow.sql, 1, 1))
-
-
-async def unpack(ingest: Ingest) -> list[str]:
-    """Unpack whatever waits."""
-    outcomes = []
-    while taken := await take(ingest):
-        lend = partial(ingest.pool.child, fresh=taken[0].alone)
-        outcomes.append(await unpacking.unpack(ingest.settings, ingest.db, taken[0], lend))
-    return outcomes
-
-
-async def the_volume(ingest: Ingest) -> int:
-    (row,) = await ingest.rows("SELECT id FROM asset WHERE kind = 'volume'")
-    return int(str(row["id"]))
 
 
 async def test_volume_is_one_asset_with_its_cover_and_pages(ingest: Ingest, folder: Path) -> None:

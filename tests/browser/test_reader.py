@@ -1,0 +1,169 @@
+"""The reader in a real browser: keys, taps and swipes turn pages, and the place is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+
+from appliance.core.db import Database
+from tests.browser.conftest import Site, Visit, set_up, visit
+from tests.ingest.conftest import Ingest, folder, ingest
+from tests.library.books import shelved
+from tests.media.zips import zipped
+from tests.media_files import jpeg
+from tests.waiting import until
+
+
+__all__ = ["folder", "ingest"]
+TALL = (600, 900)
+
+
+def book(pages: int, **more: bytes) -> bytes:
+    """A volume of tall pages."""
+    return zipped(
+        {f"{n}.jpg": jpeg(n, size=TALL) for n in range(1, pages + 1)}
+        | {name.replace("__", "."): body for name, body in more.items()}
+    )
+
+
+async def reading(browser: Browser, site: Site, db: Database, path: str, **options: object) -> Visit:
+    made = await visit(browser, site, **options)
+    await set_up(made, db, path)
+    await at(made, 1)
+    return made
+
+
+async def at(made: Visit, page: int) -> None:
+    """Wait until this page is the first that is shown, and is there."""
+    await made.until(f"document.querySelector('[data-spread]')?.dataset.first === '{page}'")
+    await made.until("[...document.querySelectorAll('.leaf')].every((leaf) => leaf.complete !== false)")
+
+
+async def kept(ingest: Ingest, page: int) -> None:
+    """Wait until the place is kept."""
+
+    async def found() -> bool:
+        return await ingest.rows("SELECT page FROM reading_place") == [{"page": page}]
+
+    await until(found, f"page {page} is kept")
+
+
+async def test_keys_turn_pages_and_the_address_is_the_place(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(6))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    for key, page in (("ArrowRight", 2), (" ", 3), ("ArrowLeft", 2), ("End", 6), ("Home", 1), ("l", 2)):
+        await made.page.keyboard.press(key)
+        await at(made, page)
+    assert "page=2" in made.page.url
+    await made.page.reload()
+    await at(made, 2)
+    assert await made.troubles() == []
+
+
+async def test_pages_are_two_by_two_and_from_right_to_left_when_asked(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(6))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    await made.page.keyboard.press("2")
+    await made.until("document.querySelector('[data-set=two]').dataset.on === '1'")
+    await made.page.keyboard.press("d")
+    await made.until("document.querySelector('.spread.rtl')")
+    await made.page.keyboard.press("ArrowLeft")
+    await at(made, 2)
+
+    places = await made.page.evaluate(
+        "[...document.querySelectorAll('.leaf')].map((l) => [l.alt, l.getBoundingClientRect().left])"
+    )
+    assert [alt for alt, _ in places] == ["Page 2", "Page 3"]
+    assert places[0][1] > places[1][1]
+    await made.page.keyboard.press("ArrowRight")
+    await at(made, 1)
+    await made.page.reload()
+    await made.until("document.querySelector('.spread.rtl')")
+    assert await made.troubles() == []
+
+
+async def test_sides_of_the_screen_turn_and_the_middle_shows_the_bars(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(4))
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    made = await reading(browser, site, db, f"/asset/{volume}/read", **phone)
+    await made.page.touchscreen.tap(350, 400)
+    await at(made, 2)
+    await made.page.touchscreen.tap(20, 400)
+    await at(made, 1)
+    await made.until("document.body.classList.contains('quiet')")
+    await made.page.touchscreen.tap(195, 400)
+    await made.until("!document.body.classList.contains('quiet')")
+    assert await made.troubles() == []
+
+
+async def test_place_is_kept_and_offered_on_the_page_of_the_volume(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(5))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    await made.page.keyboard.press("ArrowRight")
+    await at(made, 2)
+    await made.page.keyboard.press("ArrowRight")
+    await at(made, 3)
+    await kept(ingest, 3)
+
+    await made.page.goto(f"{site.url}/asset/{volume}")
+    await made.until("document.querySelector('[data-reads]')?.textContent.includes('page 3 of 5')")
+    await made.page.evaluate("document.querySelector('.minis').scrollIntoView()")
+    await made.until("document.querySelectorAll('.mini img').length === 5")
+    await made.page.keyboard.press("Enter")
+    await at(made, 3)
+    await made.page.keyboard.press("Escape")
+    await made.until(f"location.pathname === '/asset/{volume}'")
+    assert await made.troubles() == []
+
+
+async def test_next_pages_are_there_before_they_are_turned_to(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(6))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    loaded = "performance.getEntriesByType('resource').map((r) => new URL(r.name).pathname)"
+    for page in (2, 3, 4):
+        await made.until(f"{loaded}.includes('/media/{volume}/page/{page}')")
+    await made.context.set_offline(True)
+    await made.page.keyboard.press("ArrowRight")
+    await at(made, 2)
+    await made.until("document.querySelector('.leaf').naturalWidth === 600")
+
+
+@pytest.mark.parametrize("fit", ["page", "width", "real"])
+async def test_no_bar_of_the_window_moves_under_any_size(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path, fit: str
+) -> None:
+    volume = await shelved(ingest, folder, book(3))
+    made = await reading(browser, site, db, f"/asset/{volume}/read?fit={fit}")
+    await made.until("document.querySelector('.leaf').naturalWidth === 600")
+    width, wide = await made.page.evaluate(
+        "[document.querySelector('.leaf').clientWidth, document.documentElement.scrollWidth]"
+    )
+    assert width == {"page": 600, "width": 1120, "real": 600}[fit]
+    assert wide == 1440
+
+
+async def test_volume_in_the_gallery_offers_to_be_read(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(3))
+    made = await visit(browser, site)
+    await set_up(made, db, "/")
+    await made.until("document.querySelector('.tile .info')?.textContent.includes('3 pages')")
+    await made.page.click(f"#a{volume}")
+    await made.until("document.querySelector('#viewer [data-reads]')?.hidden === false")
+    await made.page.keyboard.press("Enter")
+    await made.until(f"location.pathname === '/asset/{volume}/read'")
+    await at(made, 1)
+    assert await made.troubles() == []
