@@ -31,7 +31,9 @@ from appliance.media.wire import GRID_240, GRID_480, Decoded, Described, Frame, 
 # worth listing; any other name with foreign content is just not ours.
 MEDIA_NAMES = frozenset(
     b".jpg .jpeg .jpe .jfif .png .apng .gif .webp .avif .heic .heif .hif .jxl .tif .tiff .bmp .jp2 .j2k .jpx"
-    b" .cbz .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
+    b" .cbz .dng .cr2 .cr3 .crw .nef .nrw .arw .sr2 .srf .orf .rw2 .raf .pef .srw"
+    b" .x3f .mrw .3fr .iiq .mos .erf .dcr"
+    b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
 )
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PIL import Image
 
-from appliance.media import animations, archives, opening, stills, storing, timing, volumes
+from appliance.media import animations, archives, opening, raws, stills, storing, timing, volumes
 from appliance.media.limits import Limits
 from appliance.media.parts import Part
 from appliance.media.reading import Source
@@ -80,6 +80,8 @@ def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) 
         from appliance.media import video  # noqa: PLC0415
 
         return video.decode(source, wanted, limits, turn=turn)
+    if source.sniffed.format == "raw":
+        return raws.decode(source, wanted, limits, turn=turn)
     mixed = source.sniffed.family is Family.ANIMATION_OR_STILL
     times = timing.of(source, limits.frames) if mixed else timing.STILL
     with opening.open_picture(source, limits, moves=times.frames > 1) as image:

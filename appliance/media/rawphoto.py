@@ -1,9 +1,14 @@
-"""Names of camera raw families, most of which pretend to be TIFF."""
+"""Names and types of camera raw families, most of which pretend to be TIFF."""
 
 from __future__ import annotations
 
 import struct
 
+
+CR3 = "Canon CR3 raw photo"
+_TYPE = "image/x-"
+# The usual names of those whose family is not spelled like their extension.
+_KINDS = {"Kodak raw photo": "kodak-dcr", "camera raw photo": "raw", "DNG raw photo": "adobe-dng"}
 
 _PLAIN: tuple[tuple[bytes, str], ...] = (
     (b"IIRO", "Olympus ORF raw photo"),
@@ -69,3 +74,14 @@ def _directory(head: bytes) -> dict[int, int]:
         tag, kind = struct.unpack_from(order + "HH", head, entry)
         tags[tag] = struct.unpack_from(order + ("H" if kind == 3 else "I"), head, entry + 8)[0]
     return tags
+
+
+def mime(family: str) -> str:
+    """Return the type of a family, in the way that desktops call it: `image/x-nikon-nef`."""
+    maker, _, rest = family.removesuffix(" raw photo").rpartition(" ")
+    return _TYPE + _KINDS.get(family, f"{maker.replace(' ', '').lower()}-{rest.lower()}")
+
+
+def extension(mime: str) -> str:
+    """Return the extension of a type that stands above, else nothing."""
+    return mime.rpartition("-")[2] if mime.startswith(_TYPE) else ""

@@ -35,7 +35,7 @@ class Sniffed(msgspec.Struct, frozen=True):
     @property
     def extension(self) -> str:
         """Return the usual file name extension, without a dot."""
-        return _EXTENSIONS.get(self.mime, self.format)
+        return _EXTENSIONS.get(self.mime) or rawphoto.extension(self.mime) or self.format
 
 
 _EXTENSIONS = {
@@ -152,7 +152,7 @@ _HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", 
 _HEIF_BRANDS |= {b"mif1", b"msf1", b"mif2", b"heif"}
 _AUDIO = _refused("MPEG-4 audio")
 _BRANDED = {
-    b"crx ": _refused("Canon CR3 raw photo"),
+    b"crx ": _still("raw", rawphoto.mime(rawphoto.CR3), rawphoto.CR3),
     b"M4A ": _AUDIO,
     b"M4B ": _AUDIO,
     b"M4P ": _AUDIO,
@@ -200,10 +200,14 @@ def _branded(head: bytes) -> Sniffed:
     return _BRANDED.get(major) or (THREEGP if major[:2] == b"3g" else MP4)
 
 
+def _raw(name: str) -> Sniffed:
+    return _still("raw", rawphoto.mime(name), name)
+
+
 def _tiff(head: bytes) -> Sniffed | None:
     name = rawphoto.name(head)
     if name:
-        return _refused(name)
+        return _raw(name)
     return TIFF if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+") else None
 
 

@@ -151,7 +151,7 @@ def offset(minutes: int | None) -> str:
 
 def form(mime: str) -> str:
     """The everyday name of a format."""
-    return FORMATS.get(mime) or mime.partition("/")[2].removeprefix("x-").upper()
+    return FORMATS.get(mime) or mime.partition("/")[2].rpartition("-")[2].upper()
 
 
 SHORT_REASONS = {

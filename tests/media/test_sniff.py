@@ -33,16 +33,20 @@ UNSUPPORTED = {
     "FLI animation": struct.pack("<IH", 128, 0xAF12) + bytes(122),
     "SGI picture": b"\x01\xda\x01\x01" + bytes(60),
     "Windows icon": b"\0\0\x01\0\x01\0\x10\x10\0\0" + bytes(20),
-    "Canon CR2 raw photo": b"II*\0\x10\0\0\0CR\x02\0" + bytes(40),
-    "Canon CR3 raw photo": b"\0\0\0\x18ftypcrx \0\0\0\x01crx isom",
-    "Olympus ORF raw photo": b"IIRO\x08\0\0\0" + bytes(40),
-    "Panasonic RW2 raw photo": b"IIU\0\x18\0\0\0" + bytes(40),
-    "Fujifilm RAF raw photo": b"FUJIFILMCCD-RAW 0201" + bytes(40),
     "MP3 audio": b"ID3\x04" + bytes(40),
     "MPEG-4 audio": b"\0\0\0\x1cftypM4A \0\0\0\0M4A mp42isom\0\0\0\0",
     "Ogg audio": b"OggS\0\x02" + bytes(22) + b"\x01\x1e\x01vorbis" + bytes(20),
     "WAV audio": b"RIFF\x24\0\0\0WAVEfmt ",
     "QOI picture": b"qoif" + bytes(20),
+}
+
+
+RAWS = {
+    "Canon CR2 raw photo": b"II*\0\x10\0\0\0CR\x02\0" + bytes(40),
+    "Canon CR3 raw photo": b"\0\0\0\x18ftypcrx \0\0\0\x01crx isom",
+    "Olympus ORF raw photo": b"IIRO\x08\0\0\0" + bytes(40),
+    "Panasonic RW2 raw photo": b"IIU\0\x18\0\0\0" + bytes(40),
+    "Fujifilm RAF raw photo": b"FUJIFILMCCD-RAW 0201" + bytes(40),
 }
 
 
@@ -106,6 +110,13 @@ def test_an_archive_may_hold_pages() -> None:
 def test_media_that_cannot_be_shown_is_named(name: str, content: bytes) -> None:
     found = sniff(content, len(content))
     assert (found.family, found.name) == (Family.UNSUPPORTED, name)
+
+
+@pytest.mark.parametrize(("name", "content"), RAWS.items(), ids=RAWS.keys())
+def test_a_raw_photo_is_named_by_its_family(name: str, content: bytes) -> None:
+    found = sniff(content, len(content))
+    assert (found.format, found.name) == ("raw", name)
+    assert found.mime == f"image/x-{name.split()[0].lower()}-{found.extension}"
 
 
 def test_a_raw_photo_is_not_mistaken_for_tiff() -> None:
