@@ -116,7 +116,7 @@ def test_media_that_cannot_be_shown_is_named(name: str, content: bytes) -> None:
 def test_a_raw_photo_is_named_by_its_family(name: str, content: bytes) -> None:
     found = sniff(content, len(content))
     assert (found.format, found.name) == ("raw", name)
-    assert found.mime == f"image/x-{name.split()[0].lower()}-{found.extension}"
+    assert found.mime == f"image/x-{name.partition(' ')[0].lower()}-{found.extension}"
 
 
 def test_a_raw_photo_is_not_mistaken_for_tiff() -> None:
