@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appliance.cli.benches import folder, looking, rescan, throughput
+from appliance.cli.benches import confined, folder, looking, rescan, throughput
 from appliance.cli.benches.frame import Check, Frame
 from appliance.cli.benches.stage import Stage
 
@@ -13,6 +13,7 @@ from appliance.cli.benches.stage import Stage
 Part = Callable[[Stage], tuple[dict[str, Any], list[Check]]]
 PARTS: dict[str, Part] = {
     "throughput": throughput.measure,
+    "decoding": confined.measure,
     "folder": folder.measure,
     "opening": looking.measure,
     "rescan": rescan.measure,
