@@ -47,12 +47,22 @@ async def test_a_single_frame_is_a_still(decode: Import, format_: str) -> None:
     assert (decoded.kind, decoded.frames, decoded.duration_s) == ("still", 1, None)
 
 
-async def test_a_truncated_gif_that_still_shows_is_kept_and_flagged(decode: Import) -> None:
+async def test_a29_a_truncated_gif_that_still_shows_is_kept_and_flagged(decode: Import) -> None:
     data = make.animated("GIF", [100] * 6)
     decoded = await decode(data[: len(data) * 2 // 3])
     assert decoded.kind == "animation"
     assert decoded.flags == ["truncated"]
     assert 2 <= (decoded.frames or 0) < 6
+
+
+async def test_a29_equal_frames_are_frames(decode: Import) -> None:
+    # An encoder would join frames that are equal: the blocks of the first one are doubled by hand.
+    data = make.saved(make.frames(1)[0], "GIF", save_all=True, append_images=make.frames(2)[1:], duration=50)
+    first = data.index(b"\x21\xf9")
+    second = data.index(b"\x21\xf9", first + 1)
+    doubled = data[:second] + data[first:second] + data[second:]
+    decoded = await decode(doubled)
+    assert (decoded.kind, decoded.frames, decoded.flags) == ("animation", 3, [])
 
 
 async def test_a_truncated_apng_that_still_shows_is_kept_and_flagged(decode: Import) -> None:
