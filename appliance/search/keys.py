@@ -31,6 +31,9 @@ TYPES: Mapping[str, str] = {
     "video": "video",
     "animation": "animation",
     "animated": "animation",
+    "volume": "volume",
+    "comic": "volume",
+    "page": "page",
 }
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "jpeg": ("image/jpeg",),
@@ -79,6 +82,8 @@ MARKS: Mapping[str, str] = {
 }
 WORLDS = frozenset({"archived", "trashed", "private"})
 """Marks of what the timeline does not show."""
+PAGES = frozenset({"page"})
+"""The type of what is shown within volumes only; a world as well."""
 SORTS = ("date", "added", "rating", "size", "duration", "random")
 HOWS = ("folder", "upload", "subscription")
 SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -143,9 +148,10 @@ _ALL = (
     Key(
         "type",
         _words(*TYPES, *FORMATS),
-        "image, video, animation, or a format",
-        "Types are image, video, animation, and formats such as jpeg, png, gif, webp, mp4, mkv.",
-        ("image", "video", "animation", "gif", "jpeg", "png", "webp", "heic", "mp4", "mkv"),
+        "image, video, animation, volume, or a format",
+        "Types are image, video, animation, volume, and formats such as jpeg, png, gif, webp, mp4, mkv.",
+        ("image", "video", "animation", "volume", "page", "gif", "jpeg", "png", "webp", "heic", "mp4", "mkv"),
+        PAGES,
     ),
     Key("date", _days, "when it was taken", _DATES, ("2024", "2024-05", "2023..2024", "<7d", "today")),
     Key("added", _days, "when it came in", _DATES, ("today", "<7d", "<1m", "2024-05")),

@@ -21,7 +21,7 @@ from appliance.search import orders, tree
 from appliance.search.errors import SearchError
 from appliance.search.found import Found
 from appliance.search.gathering import MANY, size
-from appliance.search.keys import KEYS, WORLDS
+from appliance.search.keys import KEYS, PAGES, WORLDS
 from appliance.search.lookup import look_up
 from appliance.search.orders import Order
 from appliance.search.query import Query, Term
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-WORLD_SQL = {"archived": "state = 'archived'", "trashed": "state = 'trashed'", "private": HIDDEN}
+WORLD_SQL = {
+    "archived": "state = 'archived'",
+    "trashed": "state = 'trashed'",
+    "private": HIDDEN,
+    "page": "state = 'inside' AND kind <> 'video'",
+}
 PAGE = 150
 """About what a page reads; with it is weighed whether gathering is cheaper than walking."""
 ALWAYS_GATHERED = 1000
@@ -145,15 +150,16 @@ def _allowed(query: Query, scope: Scope) -> None:
 
 def _world(node: Node) -> str:
     """The world that a node names; empty for every other node."""
-    if isinstance(node, Filter) and node.key == "is" and isinstance(node.value, Word):
-        return node.value.text if node.value.text in WORLDS else ""
-    return ""
+    if not isinstance(node, Filter) or not isinstance(node.value, Word):
+        return ""
+    named = {"is": WORLDS, "type": PAGES}.get(node.key, frozenset())
+    return node.value.text if node.value.text in named else ""
 
 
 def _worlds(node: Node | None) -> tuple[str, ...]:
     # What must hold names the one world; what may hold adds worlds to the timeline.
     must = {_world(n) for n in tree.conjuncts(node)}
-    for name in ("trashed", "archived", "private"):
+    for name in ("trashed", "archived", "private", "page"):
         if name in must:
             return (WORLD_SQL[name],)
     may = set(_mentioned(node, wanted=True))

@@ -12,7 +12,7 @@ from appliance.core.keyset import LARGEST
 from appliance.search import found as names
 from appliance.search import values
 from appliance.search.found import Found
-from appliance.search.keys import FORMATS, TYPES
+from appliance.search.keys import FORMATS, PAGES, TYPES
 from appliance.search.tree import And, Filter, Node, Not, Or, Tag
 from appliance.search.values import Ago, Days, Range, Today, Value, Word
 
@@ -182,6 +182,8 @@ class Compiler:
 
     def _type(self, leaf: Filter) -> str:
         word = _text(leaf)
+        if word in PAGES:
+            return "a.state = 'inside' AND a.kind <> 'video'"
         if word in TYPES:
             return f"a.kind = {self.bind(TYPES[word], 'text')}"
         return f"a.mime = ANY({self.bind(list(FORMATS[word]), 'text[]')})"

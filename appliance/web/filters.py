@@ -175,7 +175,12 @@ def _entries(*, admin: bool, year: int) -> Iterator[tuple[str, tuple[str, ...], 
     yield (
         "Type",
         ("type",),
-        (("type:image", "Pictures"), ("type:animation", "Animations"), ("type:video", "Videos")),
+        (
+            ("type:image", "Pictures"),
+            ("type:animation", "Animations"),
+            ("type:video", "Videos"),
+            ("type:volume", "Volumes"),
+        ),
     )
     yield (
         "Rating",

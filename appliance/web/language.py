@@ -44,6 +44,7 @@ LANGUAGE = (
         "",
         (
             Line(("type:image", "type:video", "type:animation"), "Pictures, videos, moving pictures."),
+            Line(("type:volume", "type:page"), "Comics and other volumes; their pages, for administrators."),
             Line(("rating:5", "rating:>=3", "rating:0"), "Your stars; 0 is not rated."),
             Line(("is:favourite", "is:untagged"), "Favourites; without any tag."),
             Line(

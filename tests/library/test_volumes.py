@@ -117,6 +117,28 @@ async def test_a11_renamed_archive_stays_the_same_item(ingest: Ingest, folder: P
     assert row["missing_since"] is None
 
 
+async def test_comicinfo_gives_the_volume_its_title_and_tags(ingest: Ingest, folder: Path) -> None:
+    said = (
+        b"<ComicInfo><Title>The Lighthouse</Title><Series>Shores</Series><Writer>Ann</Writer>"
+        b"<Genre>Sea</Genre><Characters>Kim, Bo</Characters></ComicInfo>"
+    )
+    put(folder, "a.cbz", comic(2, ComicInfo__xml=said))
+    await ingest.scan(folder)
+    await unpack(ingest)
+
+    (row,) = await ingest.rows("SELECT title FROM asset WHERE kind = 'volume'")
+    assert row == {"title": "The Lighthouse"}
+    tags = await ingest.rows(
+        "SELECT k.kind, k.name, t.by, a.kind AS of FROM asset_tag t JOIN tag k ON k.id = t.tag_id"
+        " JOIN asset a ON a.id = t.asset_id ORDER BY 1, 2"
+    )
+    assert [(t["kind"], t["name"]) for t in tags] == [
+        ("artist", "Ann"), ("character", "Bo"), ("character", "Kim"), ("general", "Sea"),
+        ("series", "Shores"),
+    ]  # fmt: skip
+    assert {(t["by"], t["of"]) for t in tags} == {("sidecar", "volume")}
+
+
 async def test_damaged_page_fails_alone_with_its_words(ingest: Ingest, folder: Path) -> None:
     content = bytearray(comic(3))
     content[content.find(jpeg(1)) + 200] ^= 0xFF

@@ -268,6 +268,32 @@ async def test_what_the_timeline_hides_is_found_by_name_and_by_administrators(li
     assert await library.find("fox", VIEWER) == await library.find("fox", ADMIN)
 
 
+async def test_volumes_are_found_by_their_type_and_their_pages_by_administrators(library: Library) -> None:
+    volume, page, film, loose = await library.add(
+        4,
+        kind=["volume", "still", "video", "still"],
+        state=["kept", "inside", "inside", "kept"],
+    )
+    await library.tag([volume, page, loose], "fox")
+    for q, wanted in {
+        "": [volume, loose],
+        "type:volume": [volume],
+        "-type:volume": [loose],
+        "type:comic fox": [volume],
+        "type:image": [loose],
+        "type:page": [page],
+        "type:page fox": [page],
+        "type:page or type:volume": [volume, page],
+        "type:page sort:size": [page],
+        "-type:page": [volume, loose],
+    }.items():
+        assert await library.find(q) == wanted, q
+    assert film not in await library.find("type:page or type:video")
+    with pytest.raises(SearchError, match="Only administrators can search for type:page"):
+        await library.find("type:page", VIEWER)
+    assert await library.find("type:volume", VIEWER) == [volume]
+
+
 async def test_a_beginning_of_too_many_tags_is_refused_at_its_place(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
