@@ -6,6 +6,8 @@ from typing import Any
 
 
 PICTURES = frozenset({"image/jpeg", "image/png", "image/apng", "image/webp", "image/avif", "image/gif"})
+REDRAWN = frozenset({"application/vnd.ugoira+zip"})
+"""Animations whose `full` moves, since browsers do not know the original."""
 _FILMS = {
     "video/mp4": frozenset({"h264", "av1", "libdav1d", "vp9", "libvpx-vp9"}),
     "video/quicktime": frozenset({"h264"}),
@@ -22,6 +24,11 @@ _EIGHT_BITS = frozenset({"yuv420p", "yuvj420p"})
 def picture(mime: str, turn: int) -> bool:
     """Tell whether browsers show a picture or animation as it lies there; a turned one needs its own file."""
     return turn == 0 and mime in PICTURES
+
+
+def moving(mime: str) -> str:
+    """`original` for an animation that browsers show as it lies there, `full` for one that is drawn anew."""
+    return "full" if mime in REDRAWN else "original" if mime in PICTURES else ""
 
 
 def film(mime: str, turn: int, facts: dict[str, Any]) -> bool:

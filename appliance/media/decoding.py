@@ -74,7 +74,8 @@ def look(source: Source, limits: Limits) -> None:
 
 def _by_family(source: Source, wanted: list[Wanted], limits: Limits, turn: int) -> Decoded:
     if source.sniffed.family is Family.ARCHIVE:
-        return volumes.decode(source, limits, lambda page: decode(page, wanted, limits, turn=turn))
+        draw = lambda page, drawn: decode(page, drawn, limits, turn=turn)  # noqa: E731
+        return volumes.decode(source, wanted, limits, draw, turn=turn)
     if source.sniffed.family is Family.VIDEO:
         # Loaded when the first video arrives: FFmpeg takes 25 MB in every child.
         from appliance.media import video  # noqa: PLC0415

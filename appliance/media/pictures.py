@@ -226,6 +226,11 @@ def _write(picture: Image.Image, wanted: Wanted) -> Made:
     data, mime = (
         fullsize.encoded(picture) if wanted.name == FULL else (_webp(picture, wanted.name), "image/webp")
     )
+    return written(data, mime, picture.size, wanted)
+
+
+def written(data: bytes, mime: str, size: tuple[int, int], wanted: Wanted) -> Made:
+    """Put the bytes of a rendition where it is wanted."""
     temporary = wanted.path + b".%d.part" % os.getpid()
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)
@@ -236,7 +241,7 @@ def _write(picture: Image.Image, wanted: Wanted) -> Made:
             os.replace(temporary, wanted.path)
         except OSError as error:
             raise storing.failure(error) from error
-    return Made(wanted.name, *picture.size, len(data), mime, wanted.path)
+    return Made(wanted.name, *size, len(data), mime, wanted.path)
 
 
 def _webp(picture: Image.Image, name: str) -> bytes:

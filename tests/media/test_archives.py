@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from appliance.media import hops
 from appliance.media.decoder import DecodePool
@@ -306,6 +307,39 @@ async def test_ugoira_is_an_animation_with_its_own_times(decode: Import) -> None
     assert (found.kind, found.mime) == ("animation", "application/vnd.ugoira+zip")
     assert (found.frames, found.duration_s, found.width) == (3, 1.4, 120)
     assert found.pages == []
+
+
+async def test_ugoira_is_shown_as_an_animation_with_the_same_times(decode: Import, tmp_path: Path) -> None:
+    delays = [40, 500, 70, 910]
+    plan = [{"file": f"{i}.jpg", "delay": d} for i, d in enumerate(delays)]
+    pictures = {f"{i}.jpg": jpeg(i, size=(121, 80)) for i in range(4)}
+    content = zipped(pictures | {"animation.json": json.dumps({"frames": plan}).encode()})
+    found = await decode(content, wanted=("full", "grid-240"))
+
+    assert [(made.name, made.mime) for made in found.renditions] == [
+        ("grid-240", "image/webp"), ("full", "image/webp")
+    ]  # fmt: skip
+    with Image.open(tmp_path / "full.webp") as moving:
+        assert (moving.size, moving.n_frames) == ((121, 80), 4)  # type: ignore[attr-defined]
+        assert moving.info["loop"] == 0
+        times = []
+        for at in range(4):
+            moving.seek(at)
+            moving.load()
+            times.append(moving.info["duration"])
+    assert times == delays
+
+
+async def test_cover_of_an_ugoira_is_its_first_frame_that_shows_something(
+    decode: Import, tmp_path: Path
+) -> None:
+    black = saved(Image.new("RGB", (64, 48)), "PNG")
+    plan = [{"file": name, "delay": 50} for name in ("0.png", "1.png", "2.jpg")]
+    pictures = {"0.png": black, "1.png": black + b"\0", "2.jpg": jpeg(5)}
+    await decode(zipped(pictures | {"animation.json": json.dumps(plan).encode()}))
+
+    with Image.open(tmp_path / "grid-240.webp") as cover:
+        assert max(high for _, high in cover.convert("RGB").getextrema()) > 100  # type: ignore[misc]
 
 
 async def test_ugoira_without_a_frame_is_corrupt(refuse: Refuse) -> None:

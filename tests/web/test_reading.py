@@ -255,3 +255,18 @@ async def test_a13_volume_with_any_name_is_downloaded_under_it(
     name = answer.headers["content-disposition"]
     assert "filename*=UTF-8''72%20%E3%80%90Summer%E3%80%91%20%5BTulip%5D%2A%3F.zip" in name
     assert (await client.get(f"/media/{row['id']}/grid-240")).status_code == 200
+
+
+async def test_ugoira_is_shown_moving_and_downloaded_as_it_is(
+    client: httpx.AsyncClient, ingest: Ingest, folder: Path
+) -> None:
+    plan = b'[{"file": "0.jpg", "delay": 50}, {"file": "1.jpg", "delay": 150}]'
+    content = zipped({"0.jpg": jpeg(0), "1.jpg": jpeg(1), "animation.json": plan})
+    put(folder, "1234_ugoira.zip", content)
+    await ingest.scan(folder)
+    (row,) = await ingest.rows("SELECT id, kind, frames, duration_ms FROM asset")
+    assert (row["kind"], row["frames"], row["duration_ms"]) == ("animation", 2, 200)
+
+    page = (await client.get(f"/asset/{row['id']}")).text
+    assert f'src="/media/{row["id"]}/full"' in page
+    assert (await client.get(f"/media/{row['id']}/original?download=1")).content == content
