@@ -40,9 +40,23 @@ ORDER BY e.id
 async def catch_up(database: Database, walking: Walking) -> None:
     """Take back what sidecars said that are gone, and let files follow that stand elsewhere now."""
     async with database.unit_of_work() as uow:
-        ours = (walking.root_id, walking.batch_id, walking.claim)
         shut = await vanished.closed(uow.sql, walking)
         gone = [] if shut is None else await _gone(uow.sql, walking, shut)
+    await catch_up_with(database, walking, gone)
+
+
+async def sidecars(sql: Connection[Any], entries: Sequence[int]) -> list[int]:
+    """Those of some entries that describe other files."""
+    rows = await sql.fetch(
+        "SELECT s.entry_id FROM sidecar s WHERE s.entry_id = ANY($1::bigint[]) ORDER BY s.entry_id", entries
+    )
+    return [r["entry_id"] for r in rows]
+
+
+async def catch_up_with(database: Database, walking: Walking, gone: Sequence[int]) -> None:
+    """The same where it is known which sidecars are gone."""
+    async with database.unit_of_work() as uow:
+        ours = (walking.root_id, walking.batch_id, walking.claim)
         known = [r["id"] for r in await uow.sql.fetch(_KNOWN, *ours)]
     for at in range(0, len(gone), CHUNK):
         async with database.unit_of_work() as uow:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from appliance.core.db import Database, UnitOfWork
-from appliance.ingest import scanning, services, vanished, walk
+from appliance.ingest import catching_up, scanning, services, vanished, walk
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.models import Mode
 from appliance.ingest.recording import record_files
@@ -85,32 +85,34 @@ class Look:
                 await self._compare(record)
 
     async def _compare(self, folder: walk.Finished) -> None:
-        """What a folder holds beside what was known of it: only the difference is written down."""
+        """What a folder holds beside what was known of it."""
+        told = [s.path for s in self.seen]
+        if (folder.directory or b".") not in told:
+            async with self.database.unit_of_work() as uow:
+                left = await uow.sql.fetch(_LEFT, self.root.id, *inside(folder.directory), told)
+            self.vanished |= {r["id"] for r in left}
+        await self._record()
+        self.finished.append(folder)
+
+    async def _record(self) -> None:
+        """Write down what is new or changed of the files that were told, and nothing of the others."""
         seen, self.seen = self.seen, []
         async with self.database.unit_of_work() as uow:
-            told = [s.path for s in seen]
             rows = await uow.sql.fetch(
                 _NEW,
                 self.root.id,
-                told,
+                [s.path for s in seen],
                 [s.size for s in seen],
                 [s.mtime_ns for s in seen],
                 [s.inode for s in seen],
                 [s.verdict for s in seen],
             )
-            new = {r["path"] for r in rows}
-            if (folder.directory or b".") not in told:
-                left = await uow.sql.fetch(_LEFT, self.root.id, *inside(folder.directory), told)
-                self.vanished |= {r["id"] for r in left}
+        new = {r["path"] for r in rows}
         fresh = [s for s in seen if s.path in new]
         for at in range(0, len(fresh), walk.CHUNK):
-            await self._record(fresh[at : at + walk.CHUNK])
-        self.finished.append(folder)
-
-    async def _record(self, fresh: list[walk.Seen]) -> None:
-        async with self.database.unit_of_work() as uow:
-            await self._begin(uow)
-            await record_files(uow, self.walking, fresh)
+            async with self.database.unit_of_work() as uow:
+                await self._begin(uow)
+                await record_files(uow, self.walking, fresh[at : at + walk.CHUNK])
         self.found += len(fresh)
 
     async def _within(self, directory: bytes) -> set[int]:
@@ -130,9 +132,11 @@ class Look:
         self.walking.batch_id = batch_id
 
     async def _conclude(self) -> None:
+        await self._record()
         gone = sorted(self.vanished)
         async with self.database.unit_of_work() as uow:
             files = await vanished.files_of_assets(uow.sql, gone)
+            sidecars = await catching_up.sidecars(uow.sql, gone)
             if await vanished.too_many(uow.sql, self.root.id, files):
                 # A scan looks at everything, and asks a person.
                 await self._end(uow)
@@ -140,11 +144,13 @@ class Look:
                 return
             if gone:
                 await uow.sql.execute(_FORGET, gone)
-            if files:
+            if files or sidecars:
                 await self._begin(uow)
         for at in range(0, len(files), vanished.CHUNK):
             await vanished.settle(self.database, self.walking, files[at : at + vanished.CHUNK])
-        self.found += len(files)
+        if self.walking.batch_id:
+            await catching_up.catch_up_with(self.database, self.walking, sidecars)
+        self.found += len(files) + len(sidecars)
         async with self.database.unit_of_work() as uow:
             # Only now: a look that broke off before is made once more.
             await scanning.remember_folders(uow.sql, self.walking, self.finished)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["LostWalk", "RootUnavailable", "WalkBroke", "Walking", "follow", "load"]
 
 TELL_S = 0.5
+LONGEST = 30_000
+"""So many bytes of names fit into the arguments of a child."""
 PATIENCE = 10
 """As often a walk may break off before its batch ends with an error."""
 
@@ -95,7 +97,10 @@ async def recognise(database: Database, walking: Walking, top: walk.Top) -> None
 async def _same_library(database: Database, walking: Walking) -> bool:
     async with database.unit_of_work() as uow:
         rows = await uow.sql.fetch(_SAMPLE, walking.root_id)
-    return await looking.recognised(walking.root, [(r["path"], r["size"]) for r in rows])
+    sample = [(r["path"], r["size"]) for r in rows]
+    while sum(len(path) for path, _ in sample) > LONGEST:
+        sample.pop()
+    return await looking.recognised(walking.root, sample)
 
 
 class Notes:

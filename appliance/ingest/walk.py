@@ -13,7 +13,7 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -136,11 +136,25 @@ class Walk:
             yield from self._directory(directory, subdirectories)
             waiting += [d for d in sorted(subdirectories, reverse=True) if self._wanted(d)]
 
-    def changes(self, known: dict[bytes, int]) -> Iterator[Record]:
-        """Look at the times of folders that are known, and into those that changed; new ones as a whole."""
+    def changes(self, known: dict[bytes, int], doubtful: list[bytes]) -> Iterator[Record]:
+        """Look at the times of folders that are known, and into those that changed; new ones as a whole.
+
+        Of single files whose folder says nothing (they may have been read before they were whole) the state
+        is told.
+        """
         yield from self._of_the_same(
-            lambda: chain.from_iterable(self._changed(d, mtime_ns, known) for d, mtime_ns in known.items())
+            lambda: chain(
+                chain.from_iterable(self._changed(d, mtime_ns, known) for d, mtime_ns in known.items()),
+                (Files([seen]) for path in doubtful if (seen := self._single(path)) is not None),
+            )
         )
+
+    def _single(self, path: bytes) -> Seen | None:
+        try:
+            found = os.lstat(self._absolute(path))
+        except OSError:
+            return None
+        return self._described(path, found)
 
     def _of_the_same(self, told: Callable[[], Iterator[Record]]) -> Iterator[Record]:
         """What is told of a root, between two looks at what it is."""
@@ -230,8 +244,11 @@ class Walk:
             return None
         except OSError:
             return closed(path)
+        return self._described(path, found)
+
+    def _described(self, path: bytes, found: os.stat_result) -> Seen:
         inode = found.st_ino % INT64 if self.steady and found.st_dev == self.device else 0
-        verdict = _verdict(entry.name, found)
+        verdict = _verdict(os.path.basename(path), found)
         return Seen(path, found.st_size, found.st_mtime_ns, inode, verdict, _young(found))
 
     def _wanted(self, directory: bytes) -> bool:
@@ -294,9 +311,9 @@ def write(record: Record, out: BinaryIO) -> None:
     out.write(LENGTH.pack(len(body)) + body)
 
 
-def remembered(folders: Iterable[tuple[bytes, int]], out: BinaryIO) -> None:
-    """Write known folders with their times for a child that looks for changes."""
-    out.write(_encoder.encode(list(folders)))
+def remembered(folders: dict[bytes, int], doubtful: list[bytes], out: BinaryIO) -> None:
+    """Write known folders with their times, and doubtful files, for a child that looks for changes."""
+    out.write(_encoder.encode((list(folders.items()), doubtful)))
 
 
 def _told(asked: dict[str, Any]) -> Iterator[Record]:
@@ -305,8 +322,10 @@ def _told(asked: dict[str, Any]) -> Iterator[Record]:
     if asked["known"] is None:
         return walk.records(bytes.fromhex(asked["under"]))
     with open(asked["known"], "rb") as known:
-        folders = msgspec.msgpack.decode(known.read(), type=list[tuple[bytes, int]])
-    return walk.changes(dict(folders))
+        folders, doubtful = msgspec.msgpack.decode(
+            known.read(), type=tuple[list[tuple[bytes, int]], list[bytes]]
+        )
+    return walk.changes(dict(folders), doubtful)
 
 
 def main(argument: str, out: BinaryIO) -> None:

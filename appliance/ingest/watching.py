@@ -91,6 +91,18 @@ async def _follow(settings: Settings, database: Database, look: Look) -> None:
 async def _remembered(database: Database, root: Watched, out: BinaryIO) -> bool:
     async with database.unit_of_work() as uow:
         rows = await uow.sql.fetch("SELECT path, mtime_ns FROM root_folder WHERE root_id = $1", root.id)
-    await asyncio.to_thread(walk.remembered, ((r["path"], r["mtime_ns"]) for r in rows), out)
+        doubtful = [r["path"] for r in await uow.sql.fetch(_DOUBTFUL, root.id)]
+    await asyncio.to_thread(walk.remembered, {r["path"]: r["mtime_ns"] for r in rows}, doubtful, out)
     out.seek(0)
     return bool(rows)
+
+
+# The newest failures of a day that a file has which was read before it was whole: a copy that stood still for
+# a while. When it goes on, its folder does not say so.
+_DOUBTFUL = """
+SELECT e.path FROM unnest(ARRAY['empty', 'truncated', 'corrupt', 'unsupported']) AS doubt(reason)
+CROSS JOIN LATERAL (
+    SELECT root_id, path, changed_at FROM root_entry f
+    WHERE f.outcome = 'failed' AND NOT f.ignored AND f.reason = doubt.reason ORDER BY f.id DESC LIMIT 200
+) e WHERE e.root_id = $1 AND e.changed_at > now() - interval '1 day'
+"""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -42,9 +42,23 @@ class Ingest:
             )
             return await scanning.load(uow.sql, batch_id, claim)
 
-    async def walk(self, walking: scanning.Walking, *, only: int | None = None, rested: bool = True) -> None:
-        """Record the walk, all of it or its first records; `rested` as if all files were old."""
-        found = list(walk.Walk(walking.root, walking.after, frozenset()).records(walking.under))
+    async def walk(
+        self,
+        walking: scanning.Walking,
+        *,
+        only: int | None = None,
+        rested: bool = True,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        """Record the walk, all of it or its first records; `rested` as if all files were old.
+
+        `meanwhile` happens when it has told what the root is and has read nothing yet.
+        """
+        told = walk.Walk(walking.root, walking.after, frozenset()).records(walking.under)
+        found = [next(told)]
+        if meanwhile:
+            meanwhile()
+        found += told
         reader = asyncio.StreamReader()
         for record in found[:only]:
             frame = walk._encoder.encode(record)

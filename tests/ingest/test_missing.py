@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from appliance.core.errors import VitrineError
-from appliance.ingest import identity, scanning, vanished
+from appliance.ingest import scanning, vanished
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, picture, put
 
@@ -68,19 +69,31 @@ async def test_a1_root_that_is_away_changes_nothing_and_its_return_costs_nothing
     assert await state(ingest) == before
 
 
-async def test_a1_folder_that_nobody_may_read_is_away(ingest: Ingest, folder: Path, monkeypatch: Any) -> None:
+async def test_a1_folder_that_nobody_may_read_is_away(ingest: Ingest, folder: Path) -> None:
     fill(folder, 3)
     await ingest.scan(folder)
     before = await state(ingest)
+    walking = await ingest.claim_walk(await ingest.queue(folder))
+    folder.chmod(0)
+    try:
+        with as_nobody(), pytest.raises(scanning.RootUnavailable, match="Permission denied"):
+            await ingest.walk(walking)
+    finally:
+        folder.chmod(0o755)
 
-    def refused(_path: bytes) -> identity.Top:
-        raise PermissionError(13, "Permission denied")
-
-    # Root may read everything; what the system says to others is said here.
-    monkeypatch.setattr(identity, "look", refused)
-    with pytest.raises(scanning.RootUnavailable, match="Permission denied"):
-        await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
     assert await state(ingest) == before
+
+
+@contextlib.contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may read everything; for a moment the tests are somebody else."""
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(mine)
 
 
 async def test_another_disk_in_its_place_changes_nothing(ingest: Ingest, folder: Path) -> None:
@@ -346,20 +359,23 @@ def _broken_disk(monkeypatch: pytest.MonkeyPatch, name: bytes) -> None:
     monkeypatch.setattr(os, "scandir", scandir)
 
 
-async def test_disk_that_goes_while_it_is_read_changes_nothing(
-    ingest: Ingest, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(folder, 3)
+async def test_disk_that_goes_while_it_is_read_changes_nothing(ingest: Ingest, folder: Path) -> None:
+    fill(folder / "a", 3)
+    fill(folder / "b", 3)
     await ingest.scan(folder)
     before = await state(ingest)
-    (folder / "p00.jpg").unlink()
-    tops = iter([identity.look(bytes(folder)), identity.Top("ext4:other:2", True, False, 1)])
-    monkeypatch.setattr(identity, "look", lambda _path: next(tops))
+    walking = await ingest.claim_walk(await ingest.queue(folder))
 
-    with pytest.raises(VitrineError, match="while it was read"):
-        await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
+    def unmounted() -> None:
+        folder.rename(folder.with_name("unplugged"))
+        folder.mkdir()
+        put(folder, "below the mount point", b"")
+
+    with pytest.raises(scanning.RootUnavailable, match="while it was read"):
+        await ingest.walk(walking, meanwhile=unmounted)
 
     assert (await state(ingest))["assets"] == before["assets"]
+    assert (await state(ingest))["files"] == before["files"]
 
 
 async def test_part_that_is_gone_is_judged_and_its_root_stays_ready(ingest: Ingest, folder: Path) -> None:

@@ -13,6 +13,7 @@ from appliance.core import settings as settings_module
 from appliance.ingest import roots, watching
 from tests.ingest.conftest import Ingest
 from tests.ingest.test_missing import OLD, fill, missing, places
+from tests.media import packets
 from tests.media_files import jpeg, put
 
 
@@ -186,6 +187,37 @@ async def test_failure_whose_file_was_taken_away_is_not_listed_any_more(ingest: 
 
     assert await ingest.rows("SELECT path FROM root_entry WHERE outcome = 'failed'") == []
     assert await batches(ingest) == []
+
+
+async def test_file_that_was_read_too_early_is_read_again_when_it_grows(ingest: Ingest, folder: Path) -> None:
+    whole = jpeg(1, size=(300, 200))
+    slow = put(folder, "slow.jpg", whole[:400])
+    rest(folder)
+    assert (await ingest.scan(folder)).failed == 1
+    assert await look(ingest) == 0
+    # Its folder does not change by that.
+    with slow.open("ab") as out:
+        out.write(whole[400:])
+
+    assert await look(ingest) == 1
+
+    assert await ingest.drain() == {"imported": 1}
+
+
+async def test_sidecar_that_comes_and_goes_is_noticed_too(ingest: Ingest, folder: Path) -> None:
+    put(folder, "a.jpg", jpeg(1))
+    rest(folder)
+    await ingest.scan(folder)
+    titles = "SELECT title FROM asset"
+    sidecar = put(folder, "a.jpg.xmp", packets.xmp(dc_title=["Beside"]))
+
+    assert await look(ingest) == 1
+    await ingest.drain()
+    assert await ingest.rows(titles) == [{"title": "Beside"}]
+
+    sidecar.unlink()
+    assert await look(ingest) == 1
+    assert await ingest.rows(titles) == [{"title": None}]
 
 
 async def test_look_beside_a_scan_leaves_everything_to_it(ingest: Ingest, folder: Path) -> None:
