@@ -15,7 +15,16 @@ from appliance.core.db import Database, UnitOfWork
 from appliance.core.drains import Claimed, Interrupted
 from appliance.core.settings import Settings
 from appliance.duplicates import services as duplicates
-from appliance.ingest import describing, finishing, kept_out, resting, services, sidecar_names, vanished
+from appliance.ingest import (
+    describing,
+    finishing,
+    kept_out,
+    resting,
+    services,
+    sidecar_names,
+    vanished,
+    versions,
+)
 from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Known, Stored, TakenOver
 from appliance.ingest.kept_out import KeptOut
@@ -198,6 +207,7 @@ class Import:
 
     async def _imported(self, read: Read, decoded: Decoded, stored: Stored) -> bool:
         async with self.database.unit_of_work() as uow:
+            before = await versions.former(uow.sql, self.waiting, decoded)
             asset_id = await finishing.imported(
                 uow.sql,
                 self.claimed,
@@ -213,6 +223,7 @@ class Import:
             await duplicates.note(uow.sql, asset_id, decoded)
             await volumes.made(uow.sql, asset_id, decoded)
             await describing.came(uow, self.waiting, asset_id, decoded)
+            await versions.follow(uow, before, asset_id)
             if "live_id" in decoded.facts:
                 await motion.pair(uow.sql, decoded.facts["live_id"])
             uow.record(AssetImported())

@@ -64,6 +64,23 @@ WHERE r.asset_id = x.asset_id AND r.tag_id = x.tag_id
 _LEAVE = "DELETE FROM asset_tag WHERE asset_id = $1 AND tag_id = ANY($2::bigint[]) AND by = $3"
 
 
+# What a file said is said again by the file that takes its place, or is not true of it.
+_CARRY = """
+INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user_id, added_at)
+SELECT a.id, t.tag_id, a.effective_at, t.by, t.model_id, t.score, t.user_id, t.added_at
+FROM asset_tag t, (SELECT id, effective_at FROM asset WHERE id = $2 FOR SHARE) a
+WHERE t.asset_id = $1 AND t.by <> 'sidecar' AND t.tag_id = ANY($3::bigint[])
+ON CONFLICT DO NOTHING
+"""
+
+
+async def carry(uow: UnitOfWork, asset_id: int, to: int) -> None:
+    """Put the tags of one asset on another one that takes its place, with who put them there."""
+    rows = await uow.sql.fetch("SELECT tag_id FROM asset_tag WHERE asset_id = $1 ORDER BY tag_id", asset_id)
+    held = await holding.current(uow.sql, [row["tag_id"] for row in rows])
+    await uow.sql.execute(_CARRY, asset_id, to, sorted(set(held)))
+
+
 async def assign(
     uow: UnitOfWork,
     asset_ids: Sequence[int],

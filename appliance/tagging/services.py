@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.tagging.assigning import Removed, assign, follow, held, reject, restore, unassign
+from appliance.tagging.assigning import Removed, assign, carry, follow, held, reject, restore, unassign
 from appliance.tagging.counting import Drift, fold, mend
 from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
 from appliance.tagging.holding import current
@@ -62,6 +62,7 @@ __all__ = [
     "asked",
     "assign",
     "became",
+    "carry",
     "clean",
     "complete",
     "covers",

@@ -20,6 +20,7 @@ from appliance.media.hops import Hop
 from appliance.media.wire import Read, Stat
 from appliance.operations import services as operations
 from appliance.operations.kinds import Kind
+from appliance.tagging import services as tagging
 from tests.ingest.conftest import Ingest
 from tests.library.books import take, the_volume, unpack
 from tests.media.zips import comic, zipped
@@ -115,6 +116,60 @@ async def test_a11_renamed_archive_stays_the_same_item(ingest: Ingest, folder: P
     assert await the_volume(ingest) == before
     (row,) = await ingest.rows("SELECT missing_since FROM asset WHERE id = $1", before)
     assert row["missing_since"] is None
+
+
+async def tagged(ingest: Ingest, volume: int, *names: str) -> None:
+    async with ingest.db.unit_of_work() as uow:
+        tags = [await tagging.make(uow, name, kind="general") for name in names]
+        await tagging.assign(uow, [volume], tags)
+
+
+async def told(ingest: Ingest, volume: int) -> dict[str, object]:
+    (row,) = await ingest.rows(
+        "SELECT state, rating, favourite, title, missing_since IS NOT NULL AS missing, v.version_of,"
+        " ARRAY(SELECT k.name FROM asset_tag t JOIN tag k ON k.id = t.tag_id WHERE t.asset_id = a.id"
+        " ORDER BY 1) AS tags FROM asset a JOIN volume v ON v.asset_id = a.id WHERE a.id = $1",
+        volume,
+    )
+    return row
+
+
+@pytest.mark.parametrize("mode", [Mode.IN_PLACE, Mode.COPY])
+async def test_a11_archive_that_got_a_page_is_a_new_version_with_what_people_said(
+    ingest: Ingest, folder: Path, mode: Mode
+) -> None:
+    path = put(folder, "a.cbz", comic(4))
+    await ingest.scan(folder, mode)
+    before = await the_volume(ingest)
+    await tagged(ingest, before, "sea")
+    await ingest.rows("UPDATE asset SET rating = 4, favourite = true, title = 'Mine' WHERE id = $1", before)
+    path.write_bytes(comic(5))
+    await ingest.scan(folder, mode)
+
+    (row,) = await ingest.rows("SELECT id FROM asset WHERE kind = 'volume' AND frames = 5")
+    assert await told(ingest, int(str(row["id"]))) == {
+        "state": "kept", "rating": 4, "favourite": True, "title": "Mine", "missing": False,
+        "version_of": before, "tags": ["sea"],
+    }  # fmt: skip
+    lost = mode is Mode.IN_PLACE
+    assert await told(ingest, before) == {
+        "state": "archived" if lost else "kept", "rating": 4, "favourite": True, "title": "Mine",
+        "missing": lost, "version_of": None, "tags": ["sea"],
+    }  # fmt: skip
+
+
+async def test_another_book_under_the_same_name_takes_nothing_over(ingest: Ingest, folder: Path) -> None:
+    path = put(folder, "a.cbz", comic(4))
+    await ingest.scan(folder)
+    before = await the_volume(ingest)
+    await tagged(ingest, before, "sea")
+    path.write_bytes(comic(4, seed=7))
+    await ingest.scan(folder)
+
+    (row,) = await ingest.rows("SELECT id FROM asset WHERE kind = 'volume' AND id <> $1", before)
+    found = await told(ingest, int(str(row["id"])))
+    assert (found["version_of"], found["tags"]) == (None, [])
+    assert (await told(ingest, before))["state"] == "kept"
 
 
 async def test_comicinfo_gives_the_volume_its_title_and_tags(ingest: Ingest, folder: Path) -> None:
