@@ -65,8 +65,8 @@ def _frame_at(container: Any, stream: Any, at: float, give_up: float) -> Any:
 def _hashed(frame: Any, stream: Any) -> Frame | None:
     if frame.is_corrupt:
         return None
-    turn = int(frame.rotation) % 360
-    shown = video.displayed((frame.width, frame.height), stream, turn)
-    found = phash.fingerprint(video.picture(frame, turn, pictures.largest(shown, [])))
+    upright = video.orientation(frame)
+    shown = video.displayed((frame.width, frame.height), stream, upright)
+    found = phash.fingerprint(video.picture(frame, upright, pictures.largest(shown, [])))
     moment = (frame.time or 0.0) - lengths.start(stream)
     return Frame(max(0, round(moment * 1000)), found) if found else None

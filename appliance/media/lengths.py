@@ -20,6 +20,10 @@ _TAIL_S = 1.0
 _TAIL_SHARE = 0.03
 
 
+# Old MPEG has no length anywhere: what stands for it is a guess, and a bad one for short films.
+_GUESSING, _GUESSED_S = ("mpeg", "mpegvideo"), 3.0
+
+
 class Length(msgspec.Struct):
     """Seconds and frames where they are known, and whether the end is missing."""
 
@@ -31,6 +35,8 @@ class Length(msgspec.Struct):
 def measured(source: Source, container: Any, stream: Any) -> Length:
     """Find the true length: what the header says, unless the file ends before that."""
     told, counted = announced(container, stream), int(stream.frames) or None
+    if told is not None and told < _GUESSED_S and source.sniffed.format in _GUESSING:
+        told = None
     overrun = False
     if source.sniffed.format == "mov" and told is not None and counted is not None:
         # The index of an MP4 names the place of every frame; reading them would tell nothing more.
@@ -84,11 +90,16 @@ def _walked(container: Any, stream: Any) -> tuple[float | None, int | None]:
 def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
     end: float | None = None
     count, give_up = 0, time.monotonic() + _WALK_S
+    rate = float(stream.average_rate or stream.guessed_rate or 0)
     try:
         for packet in container.demux(stream):
+            count += packet.size > 0
             if packet.pts is not None:
                 until = float((packet.pts + (packet.duration or 0)) * packet.time_base) - start(stream)
-                end, count = max(end or 0.0, until), count + 1
+                end = max(end or 0.0, until)
+            elif packet.size and rate:
+                # Many MPEG files say the moment of a few pictures only.
+                end = max(end or 0.0, count / rate)
             if time.monotonic() > give_up:
                 return end, count, False
     except av.error.FFmpegError:

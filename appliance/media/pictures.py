@@ -80,8 +80,13 @@ def reduced(image: Image.Image, target: tuple[int, int], orientation: int) -> Im
         small = small.resize(stored, _FILTER)
     curve = image.info.get(CURVE)
     small = hdr.toned(small, curve) if curve is not None else _in_srgb(small, profile)
-    turn = _TRANSPOSE.get(orientation)
-    return small.transpose(turn) if turn is not None else small
+    return upright(small, orientation)
+
+
+def upright(picture: Image.Image, orientation: int) -> Image.Image:
+    """Turn and mirror a picture as it is meant to be seen."""
+    way = _TRANSPOSE.get(orientation)
+    return picture.transpose(way) if way is not None else picture
 
 
 def bright(image: Image.Image) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import av
 import av.error
 
-from appliance.media import lengths, opening, storing, video
+from appliance.media import lengths, opening, pictures, storing, video
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
@@ -53,7 +53,7 @@ def convert(source: Source, request: ConvertRequest, limits: Limits, tell: Tell)
 
 
 class _Plan(NamedTuple):
-    turn: int
+    upright: int
     copied: bool
 
 
@@ -62,25 +62,25 @@ def _planned(film: Any, request: ConvertRequest, limits: Limits, *, copyable: bo
     stream = video.picture_stream(film)
     codec = stream.codec_context
     opening.check_pixels((codec.width, codec.height), limits)
-    turn = (_tagged_turn(film, stream) + request.turn) % 360
+    upright = pictures.turned(_orientation(film, stream), request.turn)
     square = stream.sample_aspect_ratio in (None, 0, 1)
-    return _Plan(turn, copyable and square and turn == 0 and fits(codec.name, codec.pix_fmt))
+    return _Plan(upright, copyable and square and upright == 1 and fits(codec.name, codec.pix_fmt))
 
 
-def _tagged_turn(film: Any, stream: Any) -> int:
-    """Degrees clockwise that the file asks for; only a decoded frame tells."""
+def _orientation(film: Any, stream: Any) -> int:
+    """How the file asks to be shown; only a decoded frame tells."""
     with contextlib.suppress(av.error.FFmpegError):
         for frame in film.decode(stream):
-            return -int(frame.rotation) % 360
-    return 0
+            return video.orientation(frame)
+    return 1
 
 
 def _convert(film: Any, request: ConvertRequest, plan: _Plan, tell: Tell) -> Converted:
-    pictures = video.picture_stream(film)
+    shown = video.picture_stream(film)
     with _written(request.path) as target:
-        tracks = [Copied(target, pictures) if plan.copied else Encoded(target, pictures, plan.turn)]
+        tracks = [Copied(target, shown) if plan.copied else Encoded(target, shown, plan.upright)]
         tracks += _sound(target, film)
-        _pump(film, target, tracks, _Progress(film, pictures, tell))
+        _pump(film, target, tracks, _Progress(film, shown, tell))
         width, height = tracks[0].size
     return Converted(width, height, os.stat(request.path).st_size, plan.copied)
 

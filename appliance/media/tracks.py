@@ -13,7 +13,7 @@ import av
 import av.error
 import av.filter
 
-from appliance.media import hdr, video
+from appliance.media import hdr, pictures, video
 from appliance.media.wire import Fit
 
 
@@ -33,7 +33,16 @@ _VIDEO_RANGE = 1
 _BT709 = 1
 # Back from the table's red, green and blue to what films are made of.
 _PLAIN = ("scale", "out_color_matrix=bt709:out_range=tv")
-_TRANSPOSED = {90: ("clock",), 180: ("clock", "clock"), 270: ("cclock",)}
+# The filters that show a film upright, by its orientation.
+_UPRIGHT = {
+    2: ("hflip",),
+    3: ("hflip", "vflip"),
+    4: ("vflip",),
+    5: ("transpose=cclock_flip",),
+    6: ("transpose=clock",),
+    7: ("transpose=clock_flip",),
+    8: ("transpose=cclock",),
+}
 
 
 class Copied:
@@ -68,18 +77,18 @@ class Copied:
 class Encoded:
     """Pictures that are decoded, shrunk, turned and encoded."""
 
-    def __init__(self, target: Any, stream: Any, turn: int) -> None:
+    def __init__(self, target: Any, stream: Any, upright: int) -> None:
         self.source = stream
         context = stream.codec_context
         context.thread_count, context.thread_type = 0, "AUTO"
         self._rate = _rate(stream)
-        self.size = _even(_shown(stream, turn))
+        self.size = _even(_shown(stream, upright))
         self._made = target.add_stream("libx264", rate=self._rate, options=_X264)
         made = self._made.codec_context
         made.width, made.height, made.pix_fmt = *self.size, "yuv420p"
         made.time_base = Fraction(1, 90_000)
         made.gop_size = max(1, round(self._rate * _GOP_S))
-        self._turn = turn
+        self._upright = upright
         self._graph: Any = None
         self._shape: tuple[int, int, str] | None = None
         self._last = -1
@@ -123,7 +132,7 @@ class Encoded:
             self._describe(frame)
         # Broadcasts change their size in the middle.
         self._shape = shape
-        self._graph = _graph(frame, self.source.time_base, self.size, self._turn)
+        self._graph = _graph(frame, self.source.time_base, self.size, self._upright)
 
     def _describe(self, frame: Any) -> None:
         """Colours keep their meaning; what is brighter than eight bits can hold becomes a plain film."""
@@ -174,9 +183,11 @@ def _rate(stream: Any) -> Fraction:
     return Fraction(rate) if rate and 1 <= rate <= 240 else _RATE
 
 
-def _shown(stream: Any, turn: int) -> tuple[int, int]:
+def _shown(stream: Any, upright: int) -> tuple[int, int]:
     """The size as shown: pixels made square, turned, within the box."""
-    width, height = video.displayed((stream.codec_context.width, stream.codec_context.height), stream, turn)
+    width, height = video.displayed(
+        (stream.codec_context.width, stream.codec_context.height), stream, upright
+    )
     scale = min(1.0, BOX.width / width, BOX.height / height)
     return round(width * scale), round(height * scale)
 
@@ -190,8 +201,8 @@ def _is_bright(frame: Any) -> bool:
     return frame.color_trc in hdr.TRANSFERS
 
 
-def _graph(frame: Any, time_base: Any, size: tuple[int, int], turn: int) -> Any:
-    steps = [*_scaled(size, turn)]
+def _graph(frame: Any, time_base: Any, size: tuple[int, int], upright: int) -> Any:
+    steps = [*_scaled(size, upright)]
     if not _is_bright(frame):
         return _linked(frame, time_base, steps)
     with tempfile.NamedTemporaryFile("w", suffix=".cube") as table:
@@ -201,10 +212,12 @@ def _graph(frame: Any, time_base: Any, size: tuple[int, int], turn: int) -> Any:
         return _linked(frame, time_base, steps)
 
 
-def _scaled(size: tuple[int, int], turn: int) -> Iterator[tuple[str, str]]:
-    flat = (size[1], size[0]) if turn % 180 else size
+def _scaled(size: tuple[int, int], upright: int) -> Iterator[tuple[str, str]]:
+    flat = pictures.displayed(size, upright)
     yield "scale", f"{flat[0]}:{flat[1]}:flags=bicubic:out_range=tv"
-    yield from (("transpose", way) for way in _TRANSPOSED.get(turn, ()))
+    for step in _UPRIGHT.get(upright, ()):
+        name, _, how = step.partition("=")
+        yield name, how
 
 
 def _linked(frame: Any, time_base: Any, steps: list[tuple[str, str]]) -> Any:

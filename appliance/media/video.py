@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,9 @@ _POSTER_AT = (0.1, 0.3, 0.5, 0.8, 0.0)
 _POSTER_FRAMES = 48
 _APPLE_PAIR = "com.apple.quicktime.content.identifier"
 _UNTAGGED = 2
+# Orientations by whether the display matrix turns x and y round, without and with an exchange of both.
+_STRAIGHT = {(False, False): 1, (True, False): 2, (True, True): 3, (False, True): 4}
+_CROSSED = {(False, False): 5, (False, True): 6, (True, True): 7, (True, False): 8}
 # How Dolby Vision without another layer is marked: its colours can only be guessed.
 _DOLBY_ALONE = frozenset({"dvh1", "dvhe", "dav1"})
 
@@ -56,10 +60,10 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     stored = (stream.codec_context.width, stream.codec_context.height)
     opening.check_pixels(stored, limits)
     length = lengths.measured(source, container, stream)
-    frame, tagged = _poster(container, stream, length)
-    turn = (tagged - by) % 360
-    shown = displayed((frame.width, frame.height), stream, turn)
-    poster = picture(frame, turn, pictures.largest(shown, wanted))
+    frame = _poster(container, stream, length)
+    upright = pictures.turned(orientation(frame), by)
+    shown = displayed((frame.width, frame.height), stream, upright)
+    poster = picture(frame, upright, pictures.largest(shown, wanted))
     made, errors = pictures.render(poster, shown, wanted)
     said = filmtags.read(container.metadata, stream.metadata)
     said.facts = (
@@ -115,7 +119,7 @@ def picture_stream(container: Any) -> Any:
     return stream
 
 
-def _poster(container: Any, stream: Any, length: Length) -> tuple[Any, int]:
+def _poster(container: Any, stream: Any, length: Length) -> Any:
     """Return the first frame that is not flat at a few places of the film, else the first decodable."""
     fallback: Any = None
     for share in _POSTER_AT:
@@ -123,10 +127,10 @@ def _poster(container: Any, stream: Any, length: Length) -> tuple[Any, int]:
             if fallback is None:
                 fallback = frame
             if not frame.is_corrupt and not _is_flat(frame):
-                return frame, int(frame.rotation)
+                return frame
     if fallback is None:
         raise MediaFailure(Reason.CORRUPT, "no frame could be decoded")
-    return fallback, int(fallback.rotation)
+    return fallback
 
 
 def _is_flat(frame: Any) -> bool:
@@ -144,18 +148,29 @@ def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
         return
 
 
-def displayed(size: tuple[int, int], stream: Any, turn: int) -> tuple[int, int]:
+def orientation(frame: Any) -> int:
+    """Return how a frame is meant to be shown, turned or mirrored, as an orientation of EXIF."""
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if matrix is None:
+        return 1
+    a, b, _, c, d = struct.unpack("=5i", bytes(matrix)[:20])
+    if abs(a) + abs(d) >= abs(b) + abs(c):
+        return _STRAIGHT[a < 0, d < 0]
+    return _CROSSED[b < 0, c < 0]
+
+
+def displayed(size: tuple[int, int], stream: Any, upright: int) -> tuple[int, int]:
     """Return the size as shown: pixels made square, then turned."""
     ratio = stream.sample_aspect_ratio
     aspect = float(ratio) if ratio else 1.0
     # Ratios outside of this come from damaged headers.
     width = round(size[0] * aspect) if 0.2 < aspect < 5 and not math.isclose(aspect, 1.0) else size[0]
-    return (size[1], width) if turn % 180 else (width, size[1])
+    return pictures.displayed((width, size[1]), upright)
 
 
-def picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
+def picture(frame: Any, upright: int, target: tuple[int, int]) -> Image.Image:
     """Make a small upright picture of a decoded frame."""
-    flat = (target[1], target[0]) if turn % 180 else target
+    flat = pictures.displayed(target, upright)
     # Untagged video of at least 720 lines is BT.709 for every player, but not for swscale.
     space = "ITU709" if frame.colorspace == _UNTAGGED and frame.height >= 720 else None
     small = frame.reformat(
@@ -163,7 +178,7 @@ def picture(frame: Any, turn: int, target: tuple[int, int]) -> Image.Image:
     ).to_image()
     if frame.color_trc in hdr.TRANSFERS:
         small = hdr.toned(small, hdr.Curve(int(frame.color_trc), int(frame.color_primaries)))
-    return small.rotate(turn, expand=True) if turn % 360 else small  # type: ignore[no-any-return]
+    return pictures.upright(small, upright)
 
 
 def _facts(container: Any, stream: Any) -> dict[str, Any]:
