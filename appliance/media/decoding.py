@@ -18,6 +18,8 @@ from appliance.media.wire import Converted, ConvertRequest, Decoded, Frames, Ste
 
 _LOST_DISK = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENOTCONN, errno.EHOSTDOWN, errno.EACCES})
 _MAX_DETAIL = 300
+_MOST_FRAMES = 2**31 - 1
+_MOST_SECONDS = 10 * 366 * 86_400.0
 
 
 def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 0) -> Decoded:
@@ -28,7 +30,18 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 
     except Exception as error:
         # Decoders raise anything on hostile bytes; nothing may leave the child without a class.
         raise classified(error, source, limits) from error
+    _drop_impossible(decoded)
     return decoded
+
+
+def _drop_impossible(decoded: Decoded) -> None:
+    """Headers announce any number: what no film can have is not known, and would not fit into a row."""
+    if decoded.frames is not None and not 0 < decoded.frames <= _MOST_FRAMES:
+        decoded.frames = None
+        decoded.notes.append("the number of frames that it announces is impossible")
+    if decoded.duration_s is not None and not 0 <= decoded.duration_s <= _MOST_SECONDS:
+        decoded.duration_s = None
+        decoded.notes.append("the length that it announces is impossible")
 
 
 def convert(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable
 from datetime import datetime
 
 import pytest
 from PIL import Image
 
+from appliance.media import decoding
 from appliance.media.reasons import Reason
+from appliance.media.wire import Decoded
 from tests.media import make
 from tests.media.conftest import Import, Refuse
 
@@ -120,6 +124,27 @@ async def test_the_container_date_is_kept_with_its_offset(decode: Import) -> Non
 async def test_a43_the_epoch_of_a_container_is_no_date(decode: Import) -> None:
     decoded = await decode(make.film(metadata={"creation_time": "1904-01-01T00:00:00.000000Z"}))
     assert (decoded.taken_at, decoded.date_source) == (None, None)
+
+
+async def test_a_number_of_frames_that_no_film_can_have_is_unknown_and_said_so(decode: Import) -> None:
+    film = bytearray(make.film())
+    times = film.index(b"stts") + 12
+    film[times : times + 8] = struct.pack(">II", 2**31, 2**31 - 1)
+
+    decoded = await decode(bytes(film))
+    assert decoded.frames is None
+    assert any("impossible" in note for note in decoded.notes)
+
+
+def test_a_length_that_no_film_can_have_is_unknown_and_said_so() -> None:
+    def after(seconds: float) -> Decoded:
+        decoded = Decoded(kind="video", mime="video/mp4", width=1, height=1, frames=3, duration_s=seconds)
+        decoding._drop_impossible(decoded)
+        return decoded
+
+    assert [after(seconds).duration_s for seconds in (9e15, -1.0, math.inf, math.nan)] == [None] * 4
+    assert (after(86_400.0).duration_s, after(86_400.0).notes) == (86_400.0, [])
+    assert len(after(9e15).notes) == 1
 
 
 @pytest.mark.parametrize(
