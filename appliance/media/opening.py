@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import struct
 import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import BinaryIO
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, JpegImagePlugin, UnidentifiedImageError
 
 from appliance.media import bmff, curves, jxlhead, pictures, timing
 from appliance.media.limits import Limits
@@ -43,6 +45,20 @@ def prepare(limits: Limits) -> None:
     warnings.simplefilter("ignore")
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     Image.preinit()
+    for marker in range(0xFFE0, 0xFFF0):
+        name, about, read = JpegImagePlugin.MARKER[marker]
+        JpegImagePlugin.MARKER[marker] = (name, about, _forgiving(read))
+
+
+def _forgiving(read: Callable[..., None] | None) -> Callable[..., None]:
+    """A damaged segment costs what it says about the picture, never the picture."""
+
+    def careful(image: JpegImagePlugin.JpegImageFile, marker: int) -> None:
+        with contextlib.suppress(struct.error, IndexError):
+            if read is not None:
+                read(image, marker)
+
+    return careful
 
 
 def open_picture(source: Source, limits: Limits, *, moves: bool = True) -> Image.Image:

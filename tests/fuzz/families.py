@@ -33,6 +33,8 @@ class Family(NamedTuple):
     """What is broken is a part of the file, which is put into a sound one."""
     beside: str = ""
     """What is broken is a sidecar with this ending, and the picture beside it is sound."""
+    comes_in: Callable[[int], bool] = lambda _number: False
+    """Whether the picture itself is whole in the input of this number, so that it must come in."""
 
     def input(self, seed: int, number: int) -> bytes:
         """The broken file of this number; the same for the same seed."""
@@ -98,9 +100,16 @@ def _exif_blocks() -> Sequence[bytes]:
     return [*made, full]
 
 
+_TIFF = 3
+
+
+def _always(_number: int) -> bool:
+    return True
+
+
 def _as_exif(block: bytes, number: int) -> bytes:
     """A broken EXIF block in one of the formats that carry one."""
-    format_ = ("JPEG", "PNG", "WEBP", "TIFF")[number % 4]
+    format_ = ("JPEG", "PNG", "WEBP", "TIFF")[number % 4]  # the last is the block itself
     if format_ == "TIFF":
         return block.removeprefix(b"Exif\0\0")
     if format_ == "JPEG":
@@ -181,9 +190,12 @@ FAMILIES: Sequence[Family] = (
     Family("asf", ".wmv", numbers.objects, _film("asf", "asf", codec="msmpeg4")),
     Family("flv", ".flv", numbers.tags, _film("flv", "flv")),
     Family("ogg", ".ogv", numbers.pages, _film("ogg", "ogg", codec="libvpx")),
-    Family("exif", ".jpg", numbers.tiff, _exif_blocks, _as_exif),
-    Family("xmp", ".jpg", numbers.head, _xmp_packets, _jpeg_with(0xE1, _XMP_MARK)),
-    Family("iptc", ".jpg", _IPTC, _iptc_blocks, _jpeg_with(0xED, b"Photoshop 3.0\0")),
+    Family("exif", ".jpg", numbers.tiff, _exif_blocks, _as_exif,
+           comes_in=lambda number: number % 4 != _TIFF),
+    Family("xmp", ".jpg", numbers.head, _xmp_packets, _jpeg_with(0xE1, _XMP_MARK),
+           comes_in=_always),
+    Family("iptc", ".jpg", _IPTC, _iptc_blocks, _jpeg_with(0xED, b"Photoshop 3.0\0"),
+           comes_in=_always),
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}
 

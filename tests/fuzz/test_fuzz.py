@@ -66,7 +66,7 @@ async def test_every_broken_file_ends_with_an_asset_or_a_class(
         )
         for line in found.deaths:
             print(f"  died at {line}")
-    assert found.faults == [], f"seed {SEED}; again: --seed {SEED} --only {family.name}:NUMBER"
+    assert found.faults[:50] == [], f"seed {SEED}; again: --seed {SEED} --only {family.name}:NUMBER"
     await check_fitness(ingest, tmp_path)
 
 

@@ -179,3 +179,21 @@ def test_any_value_becomes_text_that_a_database_accepts(value: object) -> None:
     assert "\0" not in text
     assert text.encode("utf-8").decode("utf-8") == text
     assert len(text) <= said.MAX_TEXT
+
+
+@pytest.mark.parametrize(
+    ("marker", "segment"),
+    [
+        (0xED, b"Photoshop 3.0\x008BIM\x04\x04"),
+        (0xED, b"Photoshop 3.0\x008BIM\x04"),
+        (0xE0, b"JFIF\0"),
+        (0xEE, b"Adobe"),
+    ],
+)
+async def test_a_segment_that_breaks_off_never_costs_the_picture(
+    decode: Import, marker: int, segment: bytes
+) -> None:
+    whole = make.saved(make.corner(), "JPEG")
+    piece = bytes((0xFF, marker)) + (len(segment) + 2).to_bytes(2, "big") + segment
+    decoded = await decode(whole[:2] + piece + whole[2:])
+    assert (decoded.kind, decoded.width, decoded.height) == ("still", 40, 20)
