@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import random
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from appliance.media.sniff import HEAD, sniff
 from tests.fuzz import numbers
 from tests.fuzz.breaking import Numbers, broken
-from tests.media import make
+from tests.media import make, zips
+from tests.media_files import jpeg
 
 
 CORPUS = os.environ.get("VITRINE_TEST_CORPUS", "")
@@ -35,6 +36,11 @@ class Family(NamedTuple):
     """What is broken is a sidecar with this ending, and the picture beside it is sound."""
     comes_in: Callable[[int], bool] = lambda _number: False
     """Whether the picture itself is whole in the input of this number, so that it must come in."""
+
+    @staticmethod
+    def sound(number: int) -> bytes:
+        """The picture beside a broken sidecar."""
+        return jpeg(number, size=(16, 16))
 
     def input(self, seed: int, number: int) -> bytes:
         """The broken file of this number; the same for the same seed."""
@@ -76,7 +82,9 @@ def _picture(format_: str, sniffed: str, *more: Callable[[], bytes]) -> Callable
     return bases
 
 
-def _film(container: str, sniffed: str, codec: str = "libx264", **options: object) -> Callable[[], Sequence[bytes]]:
+def _film(
+    container: str, sniffed: str, codec: str = "libx264", **options: object
+) -> Callable[[], Sequence[bytes]]:
     def bases() -> Sequence[bytes]:
         films = [make.film(container, codec=codec, count=12, **options)]  # type: ignore[arg-type]
         if codec not in {"libvpx", "mpeg2video"}:
@@ -92,11 +100,15 @@ def _gray(mode: str, format_: str, **options: object) -> Callable[[], bytes]:
 
 
 def _exif_blocks() -> Sequence[bytes]:
-    wild = {tag: (kind, bytes(range(8)) * 3) for tag, kind in ((0x112, 3), (0x132, 2), (0x10F, 2), (0x8298, 1))}
+    wild = {
+        tag: (kind, bytes(range(8)) * 3) for tag, kind in ((0x112, 3), (0x132, 2), (0x10F, 2), (0x8298, 1))
+    }
     camera = {0x9003: (2, b"2020:01:02 03:04:05\0"), 0x829A: (5, bytes(16)), 0x927C: (1, bytes(64))}
     place = {1: (2, b"N\0"), 2: (5, bytes(24)), 3: (2, b"W\0"), 4: (5, bytes(24)), 6: (5, b"\xff" * 8)}
     made = [make.raw_exif(wild, camera, place), make.raw_exif(wild)]
-    full = make.exif(make="Acme", model="A\u00e9", original="2021:05:06 07:08:09", iso=100, f_number=2.8, offset="+02:00")
+    full = make.exif(
+        make="Acme", model="A\u00e9", original="2021:05:06 07:08:09", iso=100, f_number=2.8, offset="+02:00"
+    )
     return [*made, full]
 
 
@@ -132,7 +144,9 @@ _XMP_MARK = b"http://ns.adobe.com/xap/1.0/\0"
 def _xmp_packets() -> Sequence[bytes]:
     text = _XMP.encode()
     deep = text.replace(b"<dc:title>", b"<rdf:li>" * 5000 + b"<dc:title>")
-    laughs = b'<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;">]>' + text.replace(b"A title", b"&c;&c;")
+    laughs = b'<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;">]>' + text.replace(
+        b"A title", b"&c;&c;"
+    )
     return [text, _XMP.encode("utf-16"), deep[:60_000], laughs, text.replace(b'Rating="4"', b'Rating="nan"')]
 
 
@@ -162,26 +176,112 @@ def _animation(format_: str) -> Callable[[], bytes]:
     return lambda: make.animated(format_, [100, 0, 40, 70])
 
 
+_COMIC = b"""<?xml version="1.0"?><ComicInfo><Title>A comic</Title><Series>Row</Series><Number>3</Number>
+<Year>2020</Year><Month>2</Month><Day>30</Day>
+<Tags>sea, sun</Tags><Characters>Anna</Characters></ComicInfo>"""
+
+
+def _archives() -> Sequence[bytes]:
+    comic = zips.comic(3, ComicInfo__xml=_COMIC)
+    plan = b'{"frames": [{"file": "1.jpg", "delay": 60}, {"file": "2.jpg", "delay": 1e308}]}'
+    packed = zips.comic(4, packed=True, ComicInfo__xml=_COMIC * 50)
+    inner = zips.zipped(
+        {"a/1.cbz": comic, "a/2.png": make.saved(make.corner(), "PNG"), "b/../../3.jpg": b"\xff\xd8\xff"}
+    )
+    return [comic, packed, zips.comic(2, animation__json=plan), inner]
+
+
+def _posts() -> Sequence[bytes]:
+    post = {
+        "category": "booru",
+        "id": 123,
+        "tags": ["sea", "long evening"],
+        "tags_artist": "anna ben",
+        "rating": "s",
+        "tags_character": {"someone": 1},
+        "date": "2021-05-06 07:08:09",
+        "title": "A title",
+        "description": "<b>Words</b>",
+        "url": "https://example.org/post/1",
+        "author": {"name": "Anna"},
+        "width": 10**30,
+        "score": 1.5,
+    }
+    text = json.dumps(post)
+    deep = '{"tags": ' + "[" * 30_000 + "]" * 30_000 + "}"
+    numbers_ = text.replace("123", "NaN").replace("1.5", "-1e999")
+    return [
+        text.encode(),
+        deep.encode(),
+        numbers_.encode(),
+        text.encode("utf-16"),
+        json.dumps([post] * 3).encode(),
+    ]
+
+
+def _lines() -> Sequence[bytes]:
+    text = "lake, long evening\r\nartist:anna\nrating:safe\n\ntitle:At sea\nhttps://example.org/1\n"
+    return [text.encode(), text.encode("utf-16"), "Z\u00fcrich\n".encode("cp1252"), b"a," * 30_000]
+
+
 FAMILIES: Sequence[Family] = (
-    Family("jpeg", ".jpg", _chained(numbers.jpeg, numbers.tiff),
-           _picture("JPEG", "jpeg", _gray("L", "JPEG"), _gray("CMYK", "JPEG"), _gray("RGB", "JPEG", progressive=True))),
-    Family("png", ".png", numbers.png,
-           _picture("PNG", "png", _gray("P", "PNG"), _gray("I;16", "PNG"), _gray("1", "PNG"), _animation("PNG"))),
-    Family("gif", ".gif", numbers.gif, _picture("GIF", "gif", _gray("P", "GIF", interlace=1), _animation("GIF"))),
-    Family("webp", ".webp", numbers.riff,
-           _picture("WEBP", "webp", _gray("RGBA", "WEBP", lossless=True), _animation("WEBP"))),
+    Family(
+        "jpeg",
+        ".jpg",
+        _chained(numbers.jpeg, numbers.tiff),
+        _picture(
+            "JPEG", "jpeg", _gray("L", "JPEG"), _gray("CMYK", "JPEG"), _gray("RGB", "JPEG", progressive=True)
+        ),
+    ),
+    Family(
+        "png",
+        ".png",
+        numbers.png,
+        _picture("PNG", "png", _gray("P", "PNG"), _gray("I;16", "PNG"), _gray("1", "PNG"), _animation("PNG")),
+    ),
+    Family(
+        "gif", ".gif", numbers.gif, _picture("GIF", "gif", _gray("P", "GIF", interlace=1), _animation("GIF"))
+    ),
+    Family(
+        "webp",
+        ".webp",
+        numbers.riff,
+        _picture("WEBP", "webp", _gray("RGBA", "WEBP", lossless=True), _animation("WEBP")),
+    ),
     Family("avif", ".avif", numbers.boxes, _picture("AVIF", "avif", _animation("AVIF"))),
     Family("heif", ".heic", numbers.boxes, _picture("HEIF", "heif", _gray("RGBA", "HEIF"))),
-    Family("jxl", ".jxl", _chained(numbers.boxes, numbers.head), _picture("JXL", "jxl", _gray("RGBA", "JXL"))),
-    Family("tiff", ".tif", numbers.tiff,
-           _picture("TIFF", "tiff", _gray("1", "TIFF", compression="group4"), _gray("CMYK", "TIFF"),
-                    _gray("RGB", "TIFF", compression="tiff_lzw"), _gray("I;16", "TIFF"),
-                    _gray("RGB", "TIFF", compression="jpeg"), _gray("RGB", "TIFF", compression="tiff_deflate"))),
+    Family(
+        "jxl", ".jxl", _chained(numbers.boxes, numbers.head), _picture("JXL", "jxl", _gray("RGBA", "JXL"))
+    ),
+    Family(
+        "tiff",
+        ".tif",
+        numbers.tiff,
+        _picture(
+            "TIFF",
+            "tiff",
+            _gray("1", "TIFF", compression="group4"),
+            _gray("CMYK", "TIFF"),
+            _gray("RGB", "TIFF", compression="tiff_lzw"),
+            _gray("I;16", "TIFF"),
+            _gray("RGB", "TIFF", compression="jpeg"),
+            _gray("RGB", "TIFF", compression="tiff_deflate"),
+        ),
+    ),
     Family("bmp", ".bmp", numbers.head, _picture("BMP", "bmp", _gray("P", "BMP"), _gray("1", "BMP"))),
-    Family("jpeg2000", ".jp2", _chained(numbers.boxes, numbers.codestream),
-           _picture("JPEG2000", "jpeg2000", _gray("L", "JPEG2000", no_jp2=True), _gray("RGBA", "JPEG2000"))),
+    Family(
+        "jpeg2000",
+        ".jp2",
+        _chained(numbers.boxes, numbers.codestream),
+        _picture("JPEG2000", "jpeg2000", _gray("L", "JPEG2000", no_jp2=True), _gray("RGBA", "JPEG2000")),
+    ),
     Family("mov", ".mp4", numbers.boxes, _film("mp4", "mov", turn=90)),
-    Family("fragments", ".mp4", numbers.boxes, _film("mp4", "-", options={"movflags": "frag_keyframe+empty_moov"})),
+    Family(
+        "fragments",
+        ".mp4",
+        numbers.boxes,
+        _film("mp4", "-", options={"movflags": "frag_keyframe+empty_moov"}),
+    ),
     Family("matroska", ".mkv", numbers.ebml, _film("mkv", "matroska")),
     Family("webm", ".webm", numbers.ebml, _film("webm", "-", codec="libvpx")),
     Family("avi", ".avi", numbers.riff, _film("avi", "avi", codec="mpeg4")),
@@ -190,16 +290,12 @@ FAMILIES: Sequence[Family] = (
     Family("asf", ".wmv", numbers.objects, _film("asf", "asf", codec="msmpeg4")),
     Family("flv", ".flv", numbers.tags, _film("flv", "flv")),
     Family("ogg", ".ogv", numbers.pages, _film("ogg", "ogg", codec="libvpx")),
-    Family("exif", ".jpg", numbers.tiff, _exif_blocks, _as_exif,
-           comes_in=lambda number: number % 4 != _TIFF),
-    Family("xmp", ".jpg", numbers.head, _xmp_packets, _jpeg_with(0xE1, _XMP_MARK),
-           comes_in=_always),
-    Family("iptc", ".jpg", _IPTC, _iptc_blocks, _jpeg_with(0xED, b"Photoshop 3.0\0"),
-           comes_in=_always),
-)  # fmt: skip
+    Family("exif", ".jpg", numbers.tiff, _exif_blocks, _as_exif, comes_in=lambda number: number % 4 != _TIFF),
+    Family("xmp", ".jpg", numbers.head, _xmp_packets, _jpeg_with(0xE1, _XMP_MARK), comes_in=_always),
+    Family("iptc", ".jpg", _IPTC, _iptc_blocks, _jpeg_with(0xED, b"Photoshop 3.0\0"), comes_in=_always),
+    Family("zip", ".cbz", numbers.members, _archives),
+    Family("json", ".jpg", numbers.head, _posts, beside=".json", comes_in=_always),
+    Family("xml", ".jpg", numbers.head, _xmp_packets, beside=".xmp", comes_in=_always),
+    Family("txt", ".jpg", numbers.head, _lines, beside=".txt", comes_in=_always),
+)
 BY_NAME = {family.name: family for family in FAMILIES}
-
-
-def sums(data: bytes) -> int:
-    """A short mark of an input, for a list."""
-    return zlib.crc32(data)

@@ -24,7 +24,9 @@ class Number(NamedTuple):
         data[self.at : self.at + self.width] = cut.to_bytes(self.width, self.order)  # type: ignore[arg-type]
 
 
-_CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts", b"meta", b"iprp", b"ipco", b"jp2h"})
+_CONTAINERS = frozenset(
+    {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts", b"meta", b"iprp", b"ipco", b"jp2h"}
+)
 _LEAF = 96
 
 
@@ -110,7 +112,9 @@ def head(data: bytes) -> Iterator[Number]:
         yield from (Number(at, 4, "little"), Number(at, 2, "big"))
 
 
-def marked(*marks: bytes, width: int, order: str, skip: int = 0, count: int = 1) -> Callable[[bytes], Iterator[Number]]:
+def marked(
+    *marks: bytes, width: int, order: str, skip: int = 0, count: int = 1
+) -> Callable[[bytes], Iterator[Number]]:
     """Numbers that follow marks, wherever those stand."""
 
     def find(data: bytes) -> Iterator[Number]:

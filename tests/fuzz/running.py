@@ -27,6 +27,7 @@ READ_S, DECODE_S, GRACE_S = 10.0, 12.0, 8.0
 LIMITS = Limits(pixels=16_000_000, cpu_s=8, memory=512 * MIB, resident=640 * MIB)
 """Shortened, so that what runs away is found soon."""
 AT_ONCE = 2
+RESTED = 1_600_000_000
 
 
 @dataclass
@@ -62,37 +63,42 @@ class Fuzz:
     """Drives the inputs of families through one database and one pool."""
 
     def __init__(self, ingest: Ingest, folder: Path, seed: int) -> None:
-        self._ingest = ingest
+        self.ingest = ingest
+        self.found = Found()
         self._folder = folder
         self._seed = seed
 
-    async def run(self, family: Family, numbers: list[int]) -> Found:
+    async def run(self, family: Family, numbers: list[int]) -> None:
         """Import the inputs of these numbers, and check what is left behind."""
-        place = self._folder / family.name
-        place.mkdir()
+        place = self._folder / f"{family.name}-{numbers[0]}"
+        place.mkdir(parents=True)
         for number in numbers:
             self._write(place, family, number)
         before, here = tree(place), sorted(os.listdir("."))
-        await self._ingest.walk(await self._ingest.claim_walk(await self._ingest.queue(place)))
-        found = Found()
-        await asyncio.gather(*(self._worker(found) for _ in range(AT_ONCE)))
-        await self._check_rows(family, found)
+        await self.ingest.walk(await self.ingest.claim_walk(await self.ingest.queue(place)))
+        await asyncio.gather(*(self._worker(self.found) for _ in range(AT_ONCE)))
+        await self._check_rows(family, place)
         if tree(place) != before or sorted(os.listdir(".")) != here:
-            found.faults.append("a file outside of our places was changed or made")
-        self._check_places(found)
-        return found
+            self.found.faults.append("a file outside of our places was changed or made")
+        self._check_places()
 
     def _write(self, place: Path, family: Family, number: int) -> None:
         content = family.input(self._seed, number)
         name = f"{number:05}{family.extension}"
         if family.beside:
-            (place / name).write_bytes(family.sound(number))
+            self._put(place / name, family.sound(number))
             name += family.beside
-        (place / name).write_bytes(content)
+        self._put(place / name, content)
+
+    @staticmethod
+    def _put(path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        # What was written just now would have to rest first.
+        os.utime(path, (RESTED, RESTED))
 
     async def _worker(self, found: Found) -> None:
         while True:
-            async with self._ingest.db.unit_of_work() as uow:
+            async with self.ingest.db.unit_of_work() as uow:
                 taken = await claims.claim(uow.sql, 1, 1)
             if not taken:
                 return
@@ -106,7 +112,7 @@ class Fuzz:
     async def _one(self, claimed: Claimed, found: Found) -> None:
         number = number_of(claimed.row.path)
         try:
-            outcome = await Import(self._ingest.settings, self._ingest.db, claimed).run(self._lend)
+            outcome = await Import(self.ingest.settings, self.ingest.db, claimed).run(self._lend)
         except ChildDied as death:
             outcome = f"died: {death.reason}"
             found.deaths.append(f"{number}: {death.reason}, {death.detail}")
@@ -120,16 +126,21 @@ class Fuzz:
 
     @contextlib.asynccontextmanager
     async def _lend(self) -> AsyncIterator[Any]:
-        async with self._ingest.pool.child() as child:
+        async with self.ingest.pool.child() as child:
             yield _Brisk(child)
 
     async def _give_up(self, claimed: Claimed, death: ChildDied) -> None:
-        async with self._ingest.db.unit_of_work() as uow:
+        async with self.ingest.db.unit_of_work() as uow:
             await finishing.ended(uow.sql, claimed, death.reason, death.detail)
 
-    async def _check_rows(self, family: Family, found: Found) -> None:
+    async def _check_rows(self, family: Family, place: Path) -> None:
         """Each input has an outcome, each failure a known class; nothing that is whole fails."""
-        rows = await self._ingest.rows("SELECT path, outcome, reason, detail, asset_id FROM root_entry")
+        found = self.found
+        rows = await self.ingest.rows(
+            "SELECT e.path, outcome, e.reason, detail FROM root_entry e JOIN root r ON r.id = e.root_id"
+            " WHERE r.path = $1",
+            bytes(place),
+        )
         for row in rows:
             number, reason = number_of(row["path"]), row["reason"]  # type: ignore[arg-type]
             if row["outcome"] not in {"imported", "duplicate", "failed", "skipped"}:
@@ -141,16 +152,16 @@ class Fuzz:
             if reason is not None:
                 found.outcomes[f"as {reason}"] += 1
 
-    def _check_places(self, found: Found) -> None:
-        home = self._ingest.settings.home
+    def _check_places(self) -> None:
+        home = self.ingest.settings.home
         left = [path.name for path in home.tmp.iterdir()]
         if left:
-            found.faults.append(f"left among the temporary files: {left[:5]}")
+            self.found.faults.append(f"left among the temporary files: {left[:5]}")
         strangers = {path.name for path in home.data.iterdir()} - {
             home.run.name, home.tmp.name, home.originals.name, home.renditions.name
         }  # fmt: skip
         if strangers:
-            found.faults.append(f"strange files in the data directory: {sorted(strangers)}")
+            self.found.faults.append(f"strange files in the data directory: {sorted(strangers)}")
 
 
 def number_of(path: bytes) -> int:

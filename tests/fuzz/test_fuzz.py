@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,12 @@ from tests.media_files import jpeg, put
 pytestmark = pytest.mark.fuzz
 
 SEED = int(os.environ.get("VITRINE_TEST_FUZZ_SEED") or time.time())
-COUNT = int(os.environ.get("VITRINE_TEST_FUZZ_COUNT") or 500)
 ONLY = os.environ.get("VITRINE_TEST_FUZZ_ONLY", "")
 """FAMILY, or FAMILY:NUMBER for a single input."""
+LEAST = 500
+ROUND = 250
+SHARE_S = 20.0
+"""A family goes on in rounds for this long, so that a quick machine tries more in the same time."""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,15 @@ def chosen() -> list[Family]:
     return [family for family in FAMILIES if name in {"", family.name}]
 
 
+def rounds(began: float) -> Iterator[list[int]]:
+    """The numbers of the inputs: as many as everyone tries, then more until the time is up."""
+    yield list(range(LEAST))
+    for start in itertools.count(LEAST, ROUND):
+        if time.monotonic() - began > SHARE_S:
+            return
+        yield list(range(start, start + ROUND))
+
+
 @pytest.mark.parametrize("family", chosen(), ids=lambda family: family.name)
 async def test_every_broken_file_ends_with_an_asset_or_a_class(
     family: Family,
@@ -53,21 +66,21 @@ async def test_every_broken_file_ends_with_an_asset_or_a_class(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     number = ONLY.partition(":")[2]
-    numbers = [int(number)] if number else list(range(COUNT))
-    folder = tmp_path / "inputs"
-    folder.mkdir()
-    ingest = Ingest(db, settings, pool)
-    began = time.monotonic()
-    found = await Fuzz(ingest, folder, SEED).run(family, numbers)
+    fuzz = Fuzz(Ingest(db, settings, pool), tmp_path / "inputs", SEED)
+    began, tried = time.monotonic(), 0
+    for numbers in [[int(number)]] if number else rounds(began):
+        await fuzz.run(family, numbers)
+        tried += len(numbers)
+    found = fuzz.found
     with capsys.disabled():
         print(
-            f"\n{family.name}: {len(numbers)} inputs, seed {SEED}, {time.monotonic() - began:.0f} s,"
+            f"\n{family.name}: {tried} inputs, seed {SEED}, {time.monotonic() - began:.0f} s,"
             f" slowest {found.slowest[0]:.1f} s ({found.slowest[1]}): {dict(found.outcomes.most_common())}"
         )
         for line in found.deaths:
             print(f"  died at {line}")
-    assert found.faults[:50] == [], f"seed {SEED}; again: --seed {SEED} --only {family.name}:NUMBER"
-    await check_fitness(ingest, tmp_path)
+    assert found.faults[:50] == [], f"again: ./vitrine test --fuzz --seed {SEED} --only {family.name}:NUMBER"
+    await check_fitness(fuzz.ingest, tmp_path)
 
 
 async def check_fitness(ingest: Ingest, tmp_path: Path) -> None:
