@@ -72,7 +72,7 @@ async def scan(run: Run) -> None:
             return
         except scanning.RootUnavailable as gone:
             async with db.unit_of_work() as uow:
-                await scanning.mark_away(uow.sql, walking, gone.title)
+                await scanning.mark_away(uow.sql, walking, gone.cause)
             raise
         except scanning.LostWalk:
             # Cancelled with its batch, or given to someone else: whoever did that has said so already.

@@ -62,7 +62,7 @@ class Look:
             await self._conclude()
         except RootUnavailable as away:
             async with self.database.unit_of_work() as uow:
-                await scanning.mark_away(uow.sql, self.walking, away.title)
+                await scanning.mark_away(uow.sql, self.walking, away.cause)
             await self._leave_to_a_scan()
         except WalkBroke:
             # What was not told is found by the next look; what was begun, by a scan.
@@ -73,7 +73,7 @@ class Look:
     async def _take(self, record: walk.Record) -> None:
         match record:
             case walk.Unavailable(cause):
-                raise scanning.unavailable(self.walking, cause)
+                raise RootUnavailable(self.walking.root, cause)
             case walk.Top():
                 await scanning.recognise(self.database, self.walking, record)
             case walk.Files(seen):

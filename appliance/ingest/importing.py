@@ -20,6 +20,7 @@ from appliance.ingest import (
     finishing,
     kept_out,
     resting,
+    scanning,
     services,
     sidecar_names,
     vanished,
@@ -45,6 +46,9 @@ MEDIA_NAMES = frozenset(
     b" .mp4 .m4v .mov .mkv .webm .avi .mpg .mpeg .ts .mts .m2ts .wmv .flv .3gp .ogv".split()
 )
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
+
+
+_GONE = frozenset({Reason.VANISHED, Reason.UNREADABLE})
 
 
 class Reader(Protocol):
@@ -115,12 +119,20 @@ class Import:
     async def _failed(self, lend: Lend, failure: MediaFailure) -> str:
         if isinstance(failure, StorageSilent):
             raise failure
+        if failure.reason in _GONE and self.mode is Mode.IN_PLACE:
+            await self._if_its_root_is_there(failure)
         if failure.reason is not Reason.CHANGED:
             return await self._fail(lend, failure)
         # It is still being written: not its fault, and nothing to list.
         async with self.database.unit_of_work() as uow:
             await resting.postponed(uow.sql, self.claimed, failure.seen)
         return "waits"
+
+    async def _if_its_root_is_there(self, failure: MediaFailure) -> None:
+        """A disk that is unplugged while it is read is no file's fault: all of its files wait."""
+        if not await scanning.set_aside(self.database, self.waiting.root_id, self.waiting.root):
+            return
+        raise Interrupted from failure
 
     async def _set_root_aside(self, silent: StorageSilent) -> None:
         """A mount that hangs would hold every decoder, one file after the other: its files wait."""

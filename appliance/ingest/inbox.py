@@ -17,6 +17,7 @@ from appliance.core import db
 from appliance.core.errors import NotFound
 from appliance.ingest import looking, services
 from appliance.ingest.facts import FilesFound
+from appliance.ingest.identity import OTHER
 from appliance.ingest.models import Mode
 from appliance.ingest.services import Place
 
@@ -199,6 +200,7 @@ async def _roots_of(sql: Connection[Any], which: Which) -> Sequence[Any]:
 async def _not_there(found: Sequence[Any]) -> dict[bytes, str]:
     """Trying a file of a disk that is unplugged would only change its failure into another."""
     causes = {r["path"]: "it was taken out of the library" for r in found if r["status"] == "retired"}
+    causes |= {r["path"]: OTHER for r in found if r["status"] == "unavailable" and r["reason"] == OTHER}
     return causes | await looking.away([r["path"] for r in found if r["path"] not in causes])
 
 

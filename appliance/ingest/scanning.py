@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
-from appliance.core import clock, names
+from appliance.core import clock
 from appliance.core.db import Database
-from appliance.ingest import identity, looking, walk
+from appliance.ingest import identity, looking, services, walk
 from appliance.ingest.recording import record_files
 from appliance.ingest.walking import LostWalk, RootUnavailable, WalkBroke, Walking, load
 
@@ -51,7 +51,7 @@ async def follow(
     notes = Notes()
     async for record in records(stream):
         if isinstance(record, walk.Unavailable):
-            raise unavailable(walking, record.cause)
+            raise RootUnavailable(walking.root, record.cause)
         if isinstance(record, walk.Top):
             await recognise(database, walking, record)
         notes.add(record)
@@ -61,11 +61,6 @@ async def follow(
             return False
     await _write_down(database, walking, notes)
     return True
-
-
-def unavailable(walking: Walking, cause: str) -> RootUnavailable:
-    """The end of a walk of a root that is not what it was."""
-    return RootUnavailable(f"{names.display(walking.root)} cannot be read: {cause}")
 
 
 _ANY_KNOWN = """
@@ -80,15 +75,32 @@ ORDER BY hashint8(e.id) LIMIT 20
 """
 
 
+async def knows(sql: Connection[Any], root_id: int) -> bool:
+    """Whether assets were found under a root."""
+    known: bool = await sql.fetchval(_ANY_KNOWN, root_id)
+    return known
+
+
+async def set_aside(database: Database, root_id: int, root: bytes) -> bool:
+    """Mark a root that is away at this moment; False where it is there."""
+    cause = (await looking.away([root])).get(root, "")
+    async with database.unit_of_work() as uow:
+        # A folder of which nothing was known may as well have lost its last file.
+        if not cause or (cause == identity.EMPTY and not await knows(uow.sql, root_id)):
+            return False
+        await services.mark_unavailable(uow.sql, root_id, cause)
+    return True
+
+
 async def recognise(database: Database, walking: Walking, top: walk.Top) -> None:
     """Refuse a root that is empty or another disk; the same library on a new disk is taken as it is."""
     async with database.unit_of_work() as uow:
-        known = await uow.sql.fetchval(_ANY_KNOWN, walking.root_id)
+        known = await knows(uow.sql, walking.root_id)
     if top.empty and known and walking.in_place:
-        raise unavailable(walking, identity.EMPTY)
+        raise RootUnavailable(walking.root, identity.EMPTY)
     changed = walking.known_as is not None and top.identity != walking.known_as
     if changed and walking.in_place and not await _same_library(database, walking):
-        raise unavailable(walking, identity.OTHER)
+        raise RootUnavailable(walking.root, identity.OTHER)
     walking.identity = top.identity
     # A new disk numbers its files anew: what an inode said before is not to be believed once.
     walking.knows_inodes = top.steady and walking.in_place and not changed
@@ -175,9 +187,7 @@ async def goes_on(sql: Connection[Any], walking: Walking) -> bool:
 
 async def mark_away(sql: Connection[Any], walking: Walking, reason: str) -> None:
     """Note that the root cannot be read."""
-    await sql.execute(
-        "UPDATE root SET status = 'unavailable', reason = $2 WHERE id = $1", walking.root_id, reason
-    )
+    await services.mark_unavailable(sql, walking.root_id, reason)
 
 
 async def conclude(sql: Connection[Any], walking: Walking) -> None:

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from appliance.core import names
 from appliance.core.errors import VitrineError
 from appliance.ingest.models import Mode
 
@@ -20,6 +21,10 @@ BEYOND = b"\xff" * 300
 
 class RootUnavailable(VitrineError):
     """The root cannot be read: nothing under it was judged, nothing was changed."""
+
+    def __init__(self, root: bytes, cause: str) -> None:
+        super().__init__(f"{names.display(root)} cannot be read: {cause}")
+        self.cause = cause
 
 
 class LostWalk(VitrineError):

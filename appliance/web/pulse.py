@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _SQL = f"""
 SELECT coalesce(b.batches, 0)::int AS batches, coalesce(b.files, 0)::bigint AS files,
        coalesce(b.ended, 0)::bigint AS ended, coalesce(b.walking, false) AS walking,
-       (SELECT count(*) FROM root WHERE status = 'unavailable')::int AS unavailable,
+       (SELECT count(*) FROM root WHERE status = 'unavailable' OR held_batch IS NOT NULL)::int AS unavailable,
        EXISTS (SELECT 1 FROM root_entry WHERE outcome = 'failed' AND NOT ignored) AS failed,
        EXISTS (SELECT 1 FROM lane_state WHERE lane = 'import' AND paused_at IS NOT NULL) AS paused
 FROM (
     SELECT count(*) AS batches, sum(files) AS files, bool_or(walked_at IS NULL) AS walking,
-           sum(imported + duplicate + unchanged + failed + skipped) AS ended
+           sum(imported + duplicate + unchanged + moved + returned + failed + skipped) AS ended
     FROM import_batch WHERE {ACTIVE}
 ) b
 """

@@ -37,6 +37,25 @@ async def test_file_on_silent_storage_goes_back_and_its_folder_is_left_alone(
     assert (batch.available, batch.finished, batch.failed) == (False, False, 0)
 
 
+async def test_files_of_a_disk_that_is_unplugged_meanwhile_wait(ingest: Ingest, folder: Path) -> None:
+    for number in range(3):
+        put(folder, f"{number}.jpg", jpeg(number))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(folder)))
+    folder.rename(folder.with_name("unplugged"))
+    async with ingest.db.unit_of_work() as uow:
+        (first, *_rest) = await claims.claim(uow.sql, 1, 1)
+
+    with pytest.raises(Interrupted):
+        await Import(ingest.settings, ingest.db, first).run(ingest.pool.child)
+
+    assert await ingest.rows("SELECT status, reason FROM root") == [
+        {"status": "unavailable", "reason": "No such file or directory"}
+    ]
+    # The others are not even tried, and none has failed.
+    assert await ingest.drain() == {}
+    assert await ingest.rows("SELECT DISTINCT outcome FROM root_entry") == [{"outcome": "pending"}]
+
+
 async def test_scan_that_reads_the_folder_again_lets_its_files_go_on(ingest: Ingest, folder: Path) -> None:
     put(folder, "a.jpg", jpeg(1))
     batch_id = await ingest.queue(folder)

@@ -62,8 +62,12 @@ class RunView(msgspec.Struct, frozen=True):
 class AwayRoot(msgspec.Struct, frozen=True):
     """A folder that cannot be read at the moment."""
 
+    id: int
     path: bytes
     reason: str | None
+    gone: int
+    """So many of its files were gone at once that a person is asked first."""
+    known: int
 
 
 async def batches(sql: Connection[Any]) -> list[BatchView]:
@@ -85,11 +89,12 @@ async def batches(sql: Connection[Any]) -> list[BatchView]:
 
 
 async def away(sql: Connection[Any]) -> Sequence[AwayRoot]:
-    """Folders that cannot be read at the moment."""
+    """Folders that cannot be read at the moment, or of which much is gone."""
     rows = await sql.fetch(
-        "SELECT path, reason FROM root WHERE status = 'unavailable' ORDER BY path LIMIT 20"
+        "SELECT id, path, reason, held_gone, held_known FROM root"
+        " WHERE status = 'unavailable' OR held_batch IS NOT NULL ORDER BY path LIMIT 20"
     )
-    return [AwayRoot(row["path"], row["reason"]) for row in rows]
+    return [AwayRoot(*row) for row in rows]
 
 
 async def runs(sql: Connection[Any], *, state: str = "") -> list[RunView]:
