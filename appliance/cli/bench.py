@@ -22,6 +22,7 @@ BENCHES = {
     "boot": "appliance.cli.benches.boot",
     "gallery": "appliance.cli.benches.gallery",
     "import": "appliance.cli.benches.import_",
+    "memory": "appliance.cli.benches.memory",
 }
 # A real disk everywhere, which /tmp often is not; the names inside are drawn at random.
 WORK = "/var/tmp"  # noqa: S108
