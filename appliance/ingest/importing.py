@@ -120,19 +120,16 @@ class Import:
         if isinstance(failure, StorageSilent):
             raise failure
         if failure.reason in _GONE and self.mode is Mode.IN_PLACE:
-            await self._if_its_root_is_there(failure)
+            waiting = self.waiting
+            if await scanning.set_aside(self.database, waiting.root_id, waiting.root):
+                # A disk that is unplugged while it is read is no file's fault: all of its files wait.
+                raise Interrupted from failure
         if failure.reason is not Reason.CHANGED:
             return await self._fail(lend, failure)
         # It is still being written: not its fault, and nothing to list.
         async with self.database.unit_of_work() as uow:
             await resting.postponed(uow.sql, self.claimed, failure.seen)
         return "waits"
-
-    async def _if_its_root_is_there(self, failure: MediaFailure) -> None:
-        """A disk that is unplugged while it is read is no file's fault: all of its files wait."""
-        if not await scanning.set_aside(self.database, self.waiting.root_id, self.waiting.root):
-            return
-        raise Interrupted from failure
 
     async def _set_root_aside(self, silent: StorageSilent) -> None:
         """A mount that hangs would hold every decoder, one file after the other: its files wait."""

@@ -31,6 +31,8 @@ FOREIGN = frozenset(
 )
 FOREIGN_FILES = frozenset({b"Thumbs.db", b"desktop.ini", b"ehthumbs.db"})
 INT64 = 2**63
+DEEPEST = 2000
+"""Bytes of a path that is still walked into: an index of the database holds no longer ones."""
 UNSURE = -1
 """The time of a folder that may change once more within the same tick of its clock."""
 RACY_NS = 2_000_000_000
@@ -223,18 +225,28 @@ class Walk:
         chunk: list[Seen] = []
         for entry in entries:
             if self._is_directory(entry):
-                if not self._foreign(entry):
-                    subdirectories.append(os.path.join(relative, entry.name) if relative else entry.name)
-                continue
-            if told:
-                continue
-            if (seen := self._seen(relative, entry)) is not None:
+                seen = self._entered(relative, entry, subdirectories)
+            else:
+                seen = self._seen(relative, entry)
+            if seen is not None and not told:
                 chunk.append(seen)
             if len(chunk) >= CHUNK:
                 yield Files(chunk)
                 chunk = []
         if chunk:
             yield Files(chunk)
+
+    def _entered(
+        self, relative: bytes, entry: os.DirEntry[bytes], subdirectories: list[bytes]
+    ) -> Seen | None:
+        """Note a folder to be walked; one that is too deep is told like one that is closed."""
+        path = os.path.join(relative, entry.name) if relative else entry.name
+        if self._foreign(entry):
+            return None
+        if len(path) > DEEPEST:
+            return closed(path)
+        subdirectories.append(path)
+        return None
 
     def _seen(self, relative: bytes, entry: os.DirEntry[bytes]) -> Seen | None:
         path = os.path.join(relative, entry.name) if relative else entry.name

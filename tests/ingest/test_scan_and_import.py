@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -102,6 +103,29 @@ async def test_a_walk_that_breaks_off_again_and_again_ends(ingest: Ingest, folde
         goes_on = [await scanning.goes_on(uow.sql, walking) for _ in range(scanning.PATIENCE)]
 
     assert goes_on == [True] * (scanning.PATIENCE - 1) + [False]
+
+
+async def test_folders_deeper_than_any_index_are_told_and_cost_the_rest_nothing(
+    ingest: Ingest, folder: Path
+) -> None:
+    put(folder, "a.jpg", jpeg(1))
+    deep, above = folder, os.getcwd()
+    try:
+        for number in range(14):
+            os.chdir(deep)
+            # Names of which nothing can be compressed.
+            name = random.Random(number).randbytes(110).hex()
+            deep = Path(name)
+            deep.mkdir()
+        os.chdir(deep)
+        Path("out of reach.jpg").write_bytes(jpeg(2))
+    finally:
+        os.chdir(above)
+
+    batch = await ingest.scan(folder)
+
+    assert (batch.imported, batch.failed, batch.files) == (1, 1, 2)
+    assert (await ingest.scan(folder)).unchanged == 1
 
 
 async def test_walk_that_was_taken_over_records_nothing(ingest: Ingest, folder: Path) -> None:
