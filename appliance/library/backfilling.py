@@ -25,11 +25,13 @@ EVERY = (GRID_240, GRID_480, PREVIEW)
 # Failures of the disk and of the moment, not of the file: another day may go better.
 _OUTSIDE = frozenset({Reason.NO_SPACE, Reason.UNWRITABLE, Reason.UNREADABLE, Reason.VANISHED, Reason.CHANGED})
 
-# An original that cannot be reached now would only turn one failure into another.
+# An original that cannot be reached now would only turn one failure into another; pages lie in volumes.
 _CHUNK = """
 SELECT a.id, a.sha256, n.name, r.id AS rendition_id, r.status, r.reason, r.bytes,
        a.missing_since IS NULL AND NOT EXISTS (
-           SELECT FROM asset_file f LEFT JOIN root o ON o.id = f.root_id WHERE f.asset_id = a.id
+           SELECT FROM asset_file f LEFT JOIN root o ON o.id = f.root_id
+           WHERE f.asset_id = ANY(ARRAY(
+               SELECT a.id UNION ALL SELECT g.volume_id FROM volume_page g WHERE g.asset_id = a.id))
            HAVING count(*) > 0 AND NOT bool_or(f.root_id IS NULL OR o.status = 'ready')) AS reachable
 FROM (SELECT id, sha256, missing_since FROM asset WHERE id > $1 ORDER BY id LIMIT $2) a
 CROSS JOIN unnest($3::text[]) n(name)

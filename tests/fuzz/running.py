@@ -21,6 +21,7 @@ from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded, Read, Stat, Wanted
 from tests.fuzz.families import Family
 from tests.ingest.conftest import Ingest, tree
+from tests.library.books import unpack
 
 
 READ_S, DECODE_S, GRACE_S = 10.0, 12.0, 8.0
@@ -77,6 +78,7 @@ class Fuzz:
         before, here = tree(place), sorted(os.listdir("."))
         await self.ingest.walk(await self.ingest.claim_walk(await self.ingest.queue(place)))
         await asyncio.gather(*(self._worker(self.found) for _ in range(AT_ONCE)))
+        await self._unpack()
         await self._check_rows(family, place)
         if tree(place) != before or sorted(os.listdir(".")) != here:
             self.found.faults.append("a file outside of our places was changed or made")
@@ -123,6 +125,19 @@ class Fuzz:
             found.faults.append(f"{number}: {type(error).__name__}: {error}"[:300])
             await self._give_up(claimed, ChildDied(Reason.UNEXPECTED, ""))
         found.outcomes[outcome] += 1
+
+    async def _unpack(self) -> None:
+        """Make the pages of whatever came in as a volume."""
+        try:
+            ends = await unpack(self.ingest)
+        except Exception as error:  # noqa: BLE001
+            # As for an import: nothing may escape.
+            self.found.faults.append(f"unpacking: {type(error).__name__}: {error}"[:300])
+            return
+        self.found.outcomes.update(f"unpacked: {end}" for end in ends)
+        for row in await self.ingest.rows("SELECT position, status, reason, detail FROM volume_page"):
+            if row["status"] == "pending" or row["reason"] not in {None, *Reason} - {Reason.UNEXPECTED}:
+                self.found.faults.append(f"page {row['position']}: {row['status']}, {row['reason']}")
 
     @contextlib.asynccontextmanager
     async def _lend(self) -> AsyncIterator[Any]:

@@ -86,5 +86,5 @@ async def test_every_broken_file_ends_with_an_asset_or_a_class(
 async def check_fitness(ingest: Ingest, tmp_path: Path) -> None:
     """A sound picture comes in afterwards as if nothing had been."""
     sound = tmp_path / "sound"
-    put(sound, "a.jpg", jpeg(1))
+    put(sound, "a.jpg", jpeg(987_654_321))
     assert (await ingest.scan(sound)).imported == 1

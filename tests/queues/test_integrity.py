@@ -19,6 +19,8 @@ from queues.doorbell import Doorbell
 from queues.process import Contact, Process
 from queues.valkey import connect
 from tests.ingest.conftest import Ingest, folder, ingest, tree
+from tests.library.books import unpack
+from tests.media.zips import comic
 from tests.media_files import jpeg, put
 
 
@@ -301,6 +303,30 @@ async def test_what_cannot_be_drawn_now_is_left_alone(long: Long, ingest: Ingest
     assert (await long.run(integrity.backfill_renditions))["to_draw"] == 0
     await ingest.rows("UPDATE root SET status = 'ready'")
     assert (await long.run(integrity.backfill_renditions))["to_draw"] == 9
+
+
+async def test_lost_pictures_of_pages_are_drawn_again_from_their_volume(
+    long: Long, ingest: Ingest, folder: Path
+) -> None:
+    put(folder, "comic.cbz", comic(3))
+    os.utime(folder / "comic.cbz", (1_600_000_000, 1_600_000_000))
+    await ingest.scan(folder)
+    assert await unpack(ingest) == ["complete"]
+    await drawn(ingest)
+    whole = pictures_of(ingest)
+    assert await ingest.rows("SELECT FROM asset WHERE state = 'inside'")
+    assert (await long.run(integrity.backfill_renditions))["to_draw"] == 0
+    for path in ingest.settings.home.renditions.rglob("*.webp"):
+        path.unlink()
+
+    await ingest.rows("UPDATE root SET status = 'unavailable'")
+    assert (await long.run(integrity.backfill_renditions))["to_draw"] == 0
+    await ingest.rows("UPDATE root SET status = 'ready'")
+    assert (await long.run(integrity.backfill_renditions))["to_draw"] == len(whole)
+    await drawn(ingest)
+    assert pictures_of(ingest) == whole
+    await ingest.rows(OLD)
+    assert await long.night() == {"checked": 1, "megabytes": 0}
 
 
 async def test_a_pass_over_pictures_goes_on_where_it_was_cut_off(
