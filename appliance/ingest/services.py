@@ -134,11 +134,23 @@ ACTIVE = f"(import_batch.status IN ('pending', 'walking', 'importing') AND NOT (
 async def close_batches(sql: Connection[Any]) -> int:
     """End the batches whose last task has ended."""
     await cancelling.drop_waiting(sql)
-    done: str = await sql.execute(
-        f"UPDATE import_batch SET status = 'done', finished_at = now()"
-        f" WHERE status = 'importing' AND {FINISHED}"
-    )
-    return int(done.rpartition(" ")[2])
+    done: int = await sql.fetchval(_CLOSE)
+    return done
+
+
+# Where much seemed to be gone and known files were read under other names meanwhile, it may have moved as a
+# whole: one more look answers that before a person has to.
+_CLOSE = f"""
+WITH done AS (
+    UPDATE import_batch SET status = 'done', finished_at = now()
+    WHERE status = 'importing' AND {FINISHED} RETURNING id, root_id, mode, duplicate
+), again AS (
+    INSERT INTO import_batch (root_id, mode)
+    SELECT d.root_id, d.mode FROM done d JOIN root r ON r.held_batch = d.id WHERE d.duplicate > 0
+    ON CONFLICT (root_id) WHERE status IN ('pending', 'walking') DO NOTHING
+)
+SELECT count(*) FROM done
+"""
 
 
 async def end_pass(uow: UnitOfWork) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.core.errors import Conflict
-from appliance.ingest import held, retiring, roots
+from appliance.ingest import held, retiring, roots, services
 from tests.ingest.conftest import Ingest
 from tests.ingest.test_missing import fill, missing
 from tests.media_files import jpeg, put
@@ -70,6 +70,29 @@ async def test_files_that_are_there_again_end_the_question(ingest: Ingest, folde
 
     assert (back.unchanged, back.hashed, back.held) == (20, 0, 0)
     assert await held_batch(ingest) is None
+
+
+async def test_much_that_moved_where_inodes_say_nothing_is_no_question_for_long(
+    ingest: Ingest, folder: Path
+) -> None:
+    fill(folder / "before", 15)
+    await ingest.scan(folder)
+    shutil.copytree(folder / "before", folder / "after", copy_function=shutil.copyfile)
+    shutil.rmtree(folder / "before")
+    finding = await ingest.scan(folder)
+    assert (finding.held, finding.duplicate, finding.decoded) == (15, 15, 0)
+
+    async with ingest.db.unit_of_work() as uow:
+        assert await services.close_batches(uow.sql) > 0
+    (again,) = await ingest.rows("SELECT id FROM import_batch WHERE status = 'pending'")
+    await ingest.walk(await ingest.claim_walk(again["id"]))  # type: ignore[arg-type]
+
+    assert await held_batch(ingest) is None
+    assert await missing(ingest) == []
+    assert len(await ingest.rows("SELECT FROM asset_file")) == 15
+    async with ingest.db.unit_of_work() as uow:
+        await services.close_batches(uow.sql)
+    assert await ingest.rows("SELECT FROM import_batch WHERE status = 'pending'") == []
 
 
 async def test_other_disk_is_read_when_a_person_says_so(ingest: Ingest, folder: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from appliance.ingest import scanning, vanished
+from appliance.ingest import changes, recording, scanning, vanished
+from appliance.ingest.walking import inside
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, picture, put
 
@@ -405,3 +406,30 @@ async def test_many_are_judged_in_pieces(
 
     assert again.missing == 5
     assert len(await missing(ingest)) == 5
+
+
+async def test_chunk_is_compared_through_indexes_however_much_a_root_holds(
+    ingest: Ingest, folder: Path
+) -> None:
+    put(folder, "a.jpg", jpeg(1))
+    await ingest.scan(folder)
+    walking = await ingest.claim_walk(await ingest.queue(folder))
+    async with ingest.db.unit_of_work() as uow:
+        await uow.sql.execute(
+            "INSERT INTO root_entry (root_id, path, size, mtime_ns, inode, outcome, asset_id, seen_batch)"
+            " SELECT 1, ('d' || n % 300 || '/' || n)::bytea, n, n, 1000000 + n, 'imported', 1, 1"
+            " FROM generate_series(1, 30000) n"
+        )
+        await uow.sql.execute("ANALYZE root_entry")
+        told = [[f"new/{n}".encode() for n in range(50)], *([list(range(50))] * 3), [""] * 50, [False] * 50]
+        rows = await uow.sql.fetch(
+            f"EXPLAIN {recording._RECORD}", walking.batch_id, walking.claim, 1, *told, True, 3.0
+        )
+        plan = "\n".join(r[0] for r in rows)
+        gone = await uow.sql.fetch(f"EXPLAIN {changes._LEFT}", 1, *inside(b"d7"), [b"d7/7", b"d7/307"])
+
+    assert "ix_root_entry_inode" in plan
+    # Only where the inode is another one is anybody looked for.
+    assert "One-Time Filter" in plan
+    assert "Seq Scan on root_entry" not in plan
+    assert "Seq Scan on root_entry" not in "\n".join(r[0] for r in gone)
