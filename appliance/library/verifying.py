@@ -118,7 +118,7 @@ async def check(child: Reader, file: Due) -> Found:
     except ChildDied as death:
         return Found(Fault.UNREADABLE, death.detail)
     if (read.sha256, read.size) != (file.sha256, file.size):
-        return Found(Fault.ALTERED, f"{read.size:,} bytes with another hash, {file.size:,} came in")
+        return Found(Fault.ALTERED, _otherwise(read, file))
     try:
         await child.decode([])
     except StorageSilent:
@@ -126,6 +126,12 @@ async def check(child: Reader, file: Due) -> Found:
     except (MediaFailure, ChildDied) as failure:
         return Found(Fault.UNDECODABLE, f"{failure.reason}: {failure.detail}")
     return Found()
+
+
+def _otherwise(read: Read, file: Due) -> str:
+    if read.size == file.size:
+        return "as long as it came in, but with another hash"
+    return f"{read.size:,} bytes, {file.size:,} came in"
 
 
 _GONE = frozenset({Reason.VANISHED, Reason.SYMLINK, Reason.SPECIAL})

@@ -139,7 +139,11 @@ def _is_flat(frame: Any) -> bool:
 
 def _frames_from(container: Any, stream: Any, at: float) -> Iterator[Any]:
     try:
-        container.seek(int((lengths.start(stream) + at) / stream.time_base), stream=stream, backward=True)
+        if at:
+            container.seek(int((lengths.start(stream) + at) / stream.time_base), stream=stream, backward=True)
+        else:
+            # Without an index a stream is entered behind the moment: its first picture is at the start.
+            container.seek(0)
         for count, frame in enumerate(container.decode(stream), start=1):
             yield frame
             if count >= _POSTER_FRAMES:

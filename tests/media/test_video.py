@@ -34,6 +34,15 @@ async def test_a_film_has_size_length_and_a_poster(
     assert shown().size == (64, 32)
 
 
+@pytest.mark.parametrize("container", ["mpegts", "mkv", "mp4"])
+async def test_a_film_with_a_single_key_frame_has_a_poster(
+    decode: Import, shown: Shown, container: str
+) -> None:
+    decoded = await decode(make.film(container, count=9, gop=100, metadata={"title": "short"}))
+    assert decoded.duration_s == pytest.approx(0.9, abs=0.11)
+    assert shown().size == (64, 32)
+
+
 async def test_a28_a_film_that_begins_black_has_a_poster_that_shows_something(
     decode: Import, shown: Shown
 ) -> None:
