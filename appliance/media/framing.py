@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import av.error
@@ -19,6 +21,8 @@ _FIRST, _LAST = 0.02, 0.98
 _REACH = 250
 # A film that takes longer is known by the frames that were found until then.
 _BUDGET_S = 60.0
+# Without an index a seek lands behind the moment; broadcasts have a key frame at least this often.
+_BEHIND_S = 3.0
 
 
 def frames(source: Source, count: int) -> list[Frame]:
@@ -50,8 +54,7 @@ def _frame_at(container: Any, stream: Any, at: float, give_up: float) -> Any:
     before, last = None, None
     until = at + lengths.start(stream)
     try:
-        container.seek(int(until / stream.time_base), stream=stream, backward=True)
-        for count, frame in enumerate(container.decode(stream), start=1):
+        for count, frame in enumerate(_from_before(container, stream, until), start=1):
             before, last = last, frame
             if (frame.time or 0.0) > until:
                 break
@@ -60,6 +63,18 @@ def _frame_at(container: Any, stream: Any, at: float, give_up: float) -> Any:
     except (av.error.FFmpegError, EOFError):
         return last
     return last if last is None or (last.time or 0.0) <= until else before or last
+
+
+def _from_before(container: Any, stream: Any, until: float) -> Iterator[Any]:
+    """Give the frames from a key frame before a moment on, also where there is no index to find it by."""
+    for earlier in (0.0, _BEHIND_S):
+        container.seek(int(max(0.0, until - earlier) / stream.time_base), stream=stream, backward=True)
+        frames = container.decode(stream)
+        first = next(frames, None)
+        if first is not None and (first.time or 0.0) <= until:
+            return itertools.chain([first], frames)
+    container.seek(0)
+    return iter(container.decode(stream))
 
 
 def _hashed(frame: Any, stream: Any) -> Frame | None:

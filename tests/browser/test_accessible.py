@@ -32,6 +32,7 @@ PAGES = (
     "/import",
     "/history",
     "/admin/activity",
+    "/admin/integrity",
     "/settings",
     "/settings/sessions",
     "/settings/appearance",

@@ -200,6 +200,19 @@ async def test_the_same_moments_of_a_film_are_near_however_it_was_encoded(
     assert sum(near) >= 7
 
 
+@pytest.mark.parametrize("container", ["mkv", "mpegts"])
+@pytest.mark.parametrize("gop", [12, 100])
+async def test_the_same_moments_are_found_without_an_index(
+    pool: DecodePool, tmp_path: Path, container: str, gop: int
+) -> None:
+    shown = [scene(n // 10, (160, 96)) for n in range(40)]
+    other = make.film(container, shown=shown, size=(160, 96), gop=gop)
+    one = await frames(pool, tmp_path / "a", make.film(shown=shown, size=(160, 96)))
+    two = await frames(pool, tmp_path / "b", other)
+    assert len(one) == len(two) > 3
+    assert all(abs(a.at_ms - b.at_ms) <= 200 for a, b in zip(one, two, strict=True))
+
+
 async def test_a68_flat_frames_are_left_out(pool: DecodePool, tmp_path: Path) -> None:
     flat = make.film(shown=[Image.new("RGB", (64, 48), "red")] * 20, size=(64, 48))
 
