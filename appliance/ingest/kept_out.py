@@ -10,7 +10,7 @@ from appliance.core.drains import Claimed
 from appliance.core.paths import Home
 from appliance.duplicates import services as duplicates
 from appliance.duplicates.services import Deleted
-from appliance.ingest import finishing
+from appliance.ingest import finishing, vanished
 from appliance.ingest.finishing import TakenOver
 from appliance.media.reasons import Reason
 from appliance.media.wire import GRID_240, GRID_480, Decoded, Frame, Read
@@ -82,6 +82,7 @@ async def write_down(
             kept.read.size,
             kept.read.mtime_ns,
         )
+        await vanished.written_over(uow.sql, waiting.entry_id)
     if decoded:
         _forget_pictures(home, kept.read.sha256)
     return "skipped"

@@ -241,3 +241,20 @@ async def test_a2_missing_asset_that_is_deleted_for_good_leaves_the_file_that_ca
     assert asked.changed == 1
     assert tree(folder) == before
     assert lost not in await all_ids(library)
+
+
+async def test_what_is_written_over_with_something_deleted_for_good_is_missing(
+    library: Library, ingest: Ingest, folder: Path
+) -> None:
+    unwanted, wanted = put(folder, "a.jpg", jpeg(1)), put(folder, "b.jpg", jpeg(2))
+    await ingest.scan(folder)
+    first, second = await all_ids(library)
+    if (await library.value("SELECT path FROM asset_file WHERE asset_id = $1", first)) != b"a.jpg":
+        first, second = second, first
+    await library.act("trash", [first])
+    await library.act("purge", [first])
+
+    wanted.write_bytes(unwanted.read_bytes())
+    assert (await ingest.scan(folder)).skipped == 2
+
+    assert await library.value("SELECT missing_since IS NOT NULL FROM asset WHERE id = $1", second)
