@@ -5,7 +5,6 @@ from __future__ import annotations
 from appliance.core.db import UnitOfWork
 from appliance.ingest import walk
 from appliance.ingest.facts import FilesFound
-from appliance.ingest.resting import SETTLE_S
 from appliance.ingest.walking import LostWalk, Walking
 
 
@@ -28,9 +27,8 @@ async def record_files(uow: UnitOfWork, walking: Walking, seen: list[walk.Seen])
         [s.mtime_ns for s in seen],
         [s.inode for s in seen],
         [s.verdict for s in seen],
-        [s.young for s in seen],
+        [s.rest_ms for s in seen],
         walking.knows_inodes,
-        SETTLE_S,
     )
     if queued is None:
         raise LostWalk("The scan was taken over")
@@ -49,8 +47,8 @@ met AS MATERIALIZED (
                AND e.outcome <> 'pending' AND (e.outcome <> 'missing' OR e.asset_id IS NOT NULL)
                AND (e.outcome IN ('skipped', 'failed') AND e.reason = t.verdict) = (t.verdict <> '')
                AND (known.id IS NULL OR known.asset_id IS NOT DISTINCT FROM e.asset_id) AS same
-    FROM unnest($4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::bool[])
-             AS t(path, size, mtime_ns, inode, verdict, young)
+    FROM unnest($4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::int[])
+             AS t(path, size, mtime_ns, inode, verdict, rest_ms)
     JOIN fence ON true
     LEFT JOIN root_entry e ON e.root_id = $3 AND e.path = t.path
     LEFT JOIN LATERAL (
@@ -123,7 +121,7 @@ WITH fence AS (
     RETURNING id, path, outcome
 ), queued AS (
     INSERT INTO import_task (batch_id, root_id, entry_id, run_at)
-    SELECT $1, $3, w.id, CASE WHEN met.young THEN now() + make_interval(secs => $11) END
+    SELECT $1, $3, w.id, CASE WHEN met.rest_ms > 0 THEN now() + met.rest_ms * interval '1 ms' END
     FROM written w JOIN met ON met.path = w.path WHERE w.outcome = 'pending' ORDER BY w.id
     ON CONFLICT (entry_id) WHERE status IN ('pending', 'processing') DO NOTHING
     RETURNING 1

@@ -1,4 +1,4 @@
-"""Files that are still being written: they are read when two looks some seconds apart saw the same.
+"""Files that are still being written: they are read when they rested and a second look saw the same.
 
 The first look is the walk's, the second that of the import, which opens the file and reads nothing where its
 size or time is another one. It then looks again, the later the longer the file has grown, and never gives up.

@@ -38,6 +38,8 @@ UNSURE = -1
 RACY_NS = 2_000_000_000
 YOUNG_NS = 3_000_000_000
 """A file that changed so short a time ago may still be growing."""
+LEAST_MS = 500
+"""So far apart the two looks at such a file are at least."""
 
 
 class Top(msgspec.Struct, tag="top", frozen=True):
@@ -57,7 +59,8 @@ class Seen(msgspec.Struct, array_like=True, frozen=True):
     inode: int
     """0 where it says nothing: on file systems that number files as they go, and on disks within."""
     verdict: str
-    young: bool = False
+    rest_ms: int = 0
+    """How long it must still stay as it is before it is read: it changed a moment ago."""
 
 
 class Files(msgspec.Struct, tag="files", frozen=True):
@@ -261,7 +264,7 @@ class Walk:
     def _described(self, path: bytes, found: os.stat_result) -> Seen:
         inode = found.st_ino % INT64 if self.steady and found.st_dev == self.device else 0
         verdict = _verdict(os.path.basename(path), found)
-        return Seen(path, found.st_size, found.st_mtime_ns, inode, verdict, _young(found))
+        return Seen(path, found.st_size, found.st_mtime_ns, inode, verdict, _rest_ms(found))
 
     def _wanted(self, directory: bytes) -> bool:
         """False for a subtree that lies wholly before the resume point."""
@@ -302,9 +305,10 @@ def settled(mtime_ns: int) -> int:
     return UNSURE if mtime_ns > time.time_ns() - RACY_NS else mtime_ns
 
 
-def _young(found: os.stat_result) -> bool:
-    """Also where it lies in the future: clocks of network shares run ahead."""
-    return max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - YOUNG_NS
+def _rest_ms(found: os.stat_result) -> int:
+    """What is left of its rest; all of it where its time lies ahead, as clocks of network shares may."""
+    left = max(found.st_mtime_ns, found.st_ctime_ns) + YOUNG_NS - time.time_ns()
+    return 0 if left <= 0 else max(LEAST_MS, min(left, YOUNG_NS) // 1_000_000)
 
 
 def _verdict(name: bytes, found: os.stat_result) -> str:

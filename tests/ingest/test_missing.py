@@ -421,9 +421,9 @@ async def test_chunk_is_compared_through_indexes_however_much_a_root_holds(
             " FROM generate_series(1, 30000) n"
         )
         await uow.sql.execute("ANALYZE root_entry")
-        told = [[f"new/{n}".encode() for n in range(50)], *([list(range(50))] * 3), [""] * 50, [False] * 50]
+        told = [[f"new/{n}".encode() for n in range(50)], *([list(range(50))] * 3), [""] * 50, [0] * 50]
         rows = await uow.sql.fetch(
-            f"EXPLAIN {recording._RECORD}", walking.batch_id, walking.claim, 1, *told, True, 3.0
+            f"EXPLAIN {recording._RECORD}", walking.batch_id, walking.claim, 1, *told, True
         )
         plan = "\n".join(r[0] for r in rows)
         gone = await uow.sql.fetch(f"EXPLAIN {changes._LEFT}", 1, *inside(b"d7"), [b"d7/7", b"d7/307"])

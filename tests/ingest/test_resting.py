@@ -88,7 +88,7 @@ def test_what_rests_for_a_while_is_read_at_once(folder: Path) -> None:
         files = [
             r for r in walk.Walk(bytes(folder), None, frozenset()).records(b"") if isinstance(r, walk.Files)
         ]
-        return files[0].seen[0].young
+        return files[0].seen[0].rest_ms > 0
 
     assert told()
     wait_until(lambda: not told(), "it rested", limit=20)
