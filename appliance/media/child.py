@@ -16,6 +16,7 @@ from appliance.media import confine, decoding, opening, reading, sidecars, stori
 from appliance.media.limits import Limits
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.sniff import Family
 from appliance.media.wire import (
     Answer,
     ConvertRequest,
@@ -88,6 +89,11 @@ class Bench:
             raise MediaFailure(Reason.UNREADABLE, "no file is open")
         return self._source
 
+    def tidy(self) -> None:
+        """Free what a film has left in circles: decoders whose threads hold memory until someone looks."""
+        if self._source is not None and self._source.sniffed.family is Family.VIDEO:
+            gc.collect()
+
     def clear(self) -> None:
         """Let go of the file in hand."""
         source, self._source = self._source, None
@@ -126,6 +132,7 @@ def main() -> None:
         bench = Bench(limits, lambda step: channel.sendall(frame(step)))
         while (request := receive(channel)) is not None:
             channel.sendall(frame(bench.serve(request)))
+            bench.tidy()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from appliance.media import wire
 from appliance.media.hops import Hop
 from appliance.media.limits import Limits
 from appliance.media.process import ChildDied, DecoderUnavailable, Process, StorageSilent
-from appliance.media.reasons import MediaFailure
+from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.turns import Turns
 from appliance.media.wire import Converted, Decoded, Described, Frame, Read, Stat, Step, Tier, Wanted
 
@@ -34,6 +34,8 @@ class Child:
         self._limits = limits
         self._process: Process | None = None
         self._holds_file = False
+        # A file that found no memory says nothing about the next one: that gets a fresh process.
+        self._full = False
         self._retiring: asyncio.TimerHandle | None = None
 
     @property
@@ -131,6 +133,7 @@ class Child:
             self._process, self._holds_file = None, False
             raise
         if isinstance(answer, wire.Failed):
+            self._full = self._full or answer.reason is Reason.OUT_OF_MEMORY
             raise MediaFailure(answer.reason, answer.detail, seen=answer.seen)
         if not isinstance(answer, expected):
             raise TypeError(f"the decoder answered {type(answer).__name__}")
@@ -141,7 +144,7 @@ class Child:
             await self.end()
         if self._process is None:
             self._process = await Process.start(self._limits)
-            self._holds_file = False
+            self._holds_file = self._full = False
         return self._process
 
     def claim(self) -> None:
@@ -156,11 +159,16 @@ class Child:
         process = self._process
         if process is None:
             return
-        if process.served >= self._limits.items or process.resident() > self._limits.resting_memory:
+        if self._full or process.served >= self._limits.items or self._holds_much(process):
             await self.end()
             return
         loop = asyncio.get_running_loop()
         self._retiring = loop.call_later(self._limits.idle_s, self._retire)
+
+    def _holds_much(self, process: Process) -> bool:
+        resident, claimed = process.memory()
+        # What is claimed counts against the limit, also where nothing was written to it yet.
+        return resident > self._limits.resting_memory or claimed > self._limits.memory // 2
 
     def _retire(self) -> None:
         process, self._process = self._process, None

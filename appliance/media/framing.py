@@ -11,7 +11,6 @@ import av.error
 
 from appliance.media import lengths, phash, pictures, video
 from appliance.media.reading import Source
-from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Frame
 
 
@@ -31,7 +30,7 @@ def frames(source: Source, count: int) -> list[Frame]:
         with video.opened(source) as container:
             return _frames(container, video.picture_stream(container), count)
     except av.error.FFmpegError as error:
-        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+        raise video.failure(error) from error
 
 
 def _frames(container: Any, stream: Any, count: int) -> list[Frame]:

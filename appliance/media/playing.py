@@ -48,8 +48,7 @@ def convert(source: Source, request: ConvertRequest, limits: Limits, tell: Tell)
     except av.error.FFmpegError as error:
         if error.errno in (28, 122):
             raise storing.failure(OSError(error.errno, os.strerror(error.errno))) from error
-        reason = Reason.UNSUPPORTED if isinstance(error, av.error.PatchWelcomeError) else Reason.CORRUPT
-        raise MediaFailure(reason, f"{type(error).__name__}: {error.strerror}") from error
+        raise video.failure(error) from error
 
 
 class _Plan(NamedTuple):

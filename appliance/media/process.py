@@ -109,11 +109,12 @@ class Process:
         """True while the child can take another file."""
         return self._process.returncode is None and not self._reader.at_eof()
 
-    def resident(self) -> int:
-        """Return the resident memory in bytes; 0 when it is gone or the system does not tell."""
+    def memory(self) -> tuple[int, int]:
+        """Return resident and claimed memory in bytes; 0 when it is gone or the system does not tell."""
         with contextlib.suppress(OSError, ValueError, IndexError):
-            return int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1]) * _PAGE
-        return 0
+            fields = Path(f"/proc/{self.pid}/statm").read_text("ascii").split()
+            return int(fields[1]) * _PAGE, int(fields[5]) * _PAGE
+        return 0, 0
 
     async def ask(
         self, request: wire.Request, seconds: float, *, told: Callable[[wire.Step], None] = _unheard
@@ -149,7 +150,7 @@ class Process:
     async def _check(self, late: bool, seconds: float) -> None:  # noqa: FBT001
         if late:
             raise await self._killed(Reason.TIMEOUT, f"not done after {seconds:g} s")
-        used = self.resident()
+        used, _ = self.memory()
         if used > self._limits.resident:
             raise await self._killed(Reason.OUT_OF_MEMORY, f"{used >> 20} MiB in use")
 

@@ -39,9 +39,18 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 
         with opened(source) as container:
             return _decode(source, container, wanted, limits, turn)
     except av.error.FFmpegError as error:
-        unknown = isinstance(error, av.error.PatchWelcomeError | av.error.DecoderNotFoundError)
-        reason = Reason.UNSUPPORTED if unknown else Reason.CORRUPT
-        raise MediaFailure(reason, f"{type(error).__name__}: {error.strerror}") from error
+        raise failure(error) from error
+
+
+def failure(error: Any) -> MediaFailure:
+    """Classify an error of FFmpeg."""
+    reason = Reason.CORRUPT
+    if isinstance(error, av.error.PatchWelcomeError | av.error.DecoderNotFoundError):
+        reason = Reason.UNSUPPORTED
+    # Where memory is short no thread can be started, and FFmpeg says "try again".
+    if isinstance(error, av.error.MemoryError | av.error.BlockingIOError):
+        reason = Reason.OUT_OF_MEMORY
+    return MediaFailure(reason, f"{type(error).__name__}: {error.strerror}")
 
 
 def opened(source: Source) -> Any:
@@ -93,7 +102,7 @@ def described(source: Source) -> dict[str, Any]:
             told = _facts(container, stream)
             seconds = lengths.announced(container, stream)
     except av.error.FFmpegError as error:
-        raise MediaFailure(Reason.CORRUPT, f"{type(error).__name__}: {error.strerror}") from error
+        raise failure(error) from error
     kept: dict[str, Any] = {
         name: told[name] for name in ("video_codec", "audio_codec", "pixel_format") if name in told
     }

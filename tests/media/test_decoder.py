@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import signal
@@ -16,7 +17,7 @@ from PIL import Image
 from appliance.media.decoder import ChildDied, DecodePool, DecoderUnavailable, StorageSilent
 from appliance.media.limits import MIB, Limits
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.wire import Decoded, Wanted
+from appliance.media.wire import Decoded, Step, Wanted
 from tests.media import make
 
 
@@ -157,7 +158,39 @@ async def test_a_file_beyond_the_data_limit_is_refused_without_a_death(
     with pytest.raises(MediaFailure) as caught:
         await run(pool, bomb)
     assert caught.value.reason is Reason.OUT_OF_MEMORY
-    assert pool.pids() == before
+    # What it left behind must not be the next file's fault.
+    assert (await run(pool, good)).width == 400
+    assert before != pool.pids() != []
+
+
+async def test_films_leave_neither_threads_nor_memory_behind(
+    limited: Callable[..., DecodePool], tmp_path: Path
+) -> None:
+    pool = limited()
+    film = make.film("avi", codec="mpeg4", count=12)
+    claimed = []
+    for number in range(8):
+        # Each with another part of it broken, so that decoding ends somewhere in the middle.
+        path = tmp_path / f"{number}.avi"
+        path.write_bytes(film[: 3000 + 300 * number] + b"\xff" * 40 + film[3040 + 300 * number :])
+        async with pool.child() as child:
+            await child.open(bytes(path))
+            for ask in (
+                child.frames(4),
+                child.convert(bytes(tmp_path / "made"), turn=0, timeout=60, told=_deaf),
+            ):
+                with contextlib.suppress(MediaFailure):
+                    await ask
+            # Answered only after it has tidied up.
+            await child.open(bytes(path))
+            status = Path(f"/proc/{child.pid}/status").read_text("ascii")
+            assert "Threads:\t1\n" in status
+            claimed.append(int(Path(f"/proc/{child.pid}/statm").read_text("ascii").split()[5]))
+    assert claimed[-1] < 1.5 * claimed[0]
+
+
+def _deaf(_step: Step) -> None:
+    """Nobody wants to know how far it is."""
 
 
 async def test_a_child_that_crashes_is_replaced_and_the_batch_mates_complete(
