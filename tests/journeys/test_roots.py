@@ -70,3 +70,19 @@ def test_a38_folder_that_is_moved_costs_no_work(running: Instance, place: Path) 
     after = state(running, folder)
     assert [(row[0], row[1], *row[3:]) for row in after] == [(row[0], row[1], *row[3:]) for row in before]
     assert {row[2].rpartition(b"/")[0] for row in after} == {b"2026/May"}
+
+
+def test_much_that_is_gone_at_once_is_said_and_changes_nothing(running: Instance, place: Path) -> None:
+    folder = place / "thinned"
+    files = [put(folder, f"{number}.jpg", jpeg(97_000 + number)) for number in range(20)]
+    assert scanned(running, folder)["imported"] == 20
+    before = state(running, folder)
+    for path in files[:15]:
+        path.unlink()
+
+    told = running.run("import", str(folder), "--wait")
+    report = scanned(running, folder)
+
+    assert "15 of 20 files are gone; nothing was changed" in told.stderr
+    assert (report["held"], report["missing"]) == ({"gone": 15, "known": 20}, 0)
+    assert state(running, folder) == before
