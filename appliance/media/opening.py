@@ -35,6 +35,8 @@ _PLUGINS: dict[str, str] = {
 }
 
 
+_BITS, _PLANES = 258, 284
+
 # How Pillow's plugins say that a file is sound but arranged in a way that they do not know.
 _LAYOUTS = ("pixel mode", "samples per pixel", "unsupported")
 
@@ -74,10 +76,28 @@ def open_picture(source: Source, limits: Limits, *, moves: bool = True) -> Image
     except UnidentifiedImageError as error:
         raise _unidentified(source) from error
     check_pixels(image.size, limits)
+    if _needs_libtiff(image):
+        image = _by_libtiff(source)
     curve = curves.of(source)
     if curve is not None:
         image.info[pictures.CURVE] = curve
     return image
+
+
+def _needs_libtiff(image: Image.Image) -> bool:
+    """Pillow's own reader takes planes of sixteen bits for ones of eight."""
+    tags = getattr(image, "tag_v2", None)
+    return tags is not None and tags.get(_PLANES) == 2 and max(tags.get(_BITS, (8,))) == 16
+
+
+def _by_libtiff(source: Source) -> Image.Image:
+    from PIL import TiffImagePlugin  # noqa: PLC0415
+
+    TiffImagePlugin.READ_LIBTIFF = True
+    try:
+        return Image.open(source.file(), formats=["TIFF"])
+    finally:
+        TiffImagePlugin.READ_LIBTIFF = False
 
 
 def _file(source: Source, *, moves: bool) -> BinaryIO:

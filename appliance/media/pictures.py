@@ -27,6 +27,8 @@ _FILTER = Image.Resampling.HAMMING
 # Where an opened picture carries its curve of brightness, when it has one of its own.
 CURVE = "curve"
 
+_PHOTOMETRIC = 262
+
 # Work over this many pixels at once when a huge picture is brought to a working mode.
 _STRIP_PIXELS = 4_000_000
 
@@ -127,7 +129,9 @@ def _worked(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
 
 def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     low, high = _range(image if image.mode in ("I", "F", "I;16") else image.convert("I"), image.mode)
-    scale = 255.0 / (high - low) if high > low else 0.0
+    if _is_negative(image):
+        low, high = high, low
+    scale = 255.0 / (high - low) if high != low else 0.0
     offset = -low * scale
 
     def convert(part: Image.Image) -> Image.Image:
@@ -135,6 +139,12 @@ def _to_eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
         return wide.point(lambda value: value * scale + offset).convert("L")
 
     return convert
+
+
+def _is_negative(image: Image.Image) -> bool:
+    """Zero means white in some TIFF files, which Pillow heeds for eight bits alone."""
+    tags = getattr(image, "tag_v2", None)
+    return image.mode.startswith("I;16") and tags is not None and tags.get(_PHOTOMETRIC) == 0
 
 
 def _range(image: Image.Image, mode: str) -> tuple[float, float]:
@@ -146,7 +156,8 @@ def _range(image: Image.Image, mode: str) -> tuple[float, float]:
         return 0.0, 4095.0 if high <= 4095 else 65535.0
     if mode == "I" and low >= 0 and high <= 65535:
         return 0.0, 255.0 if high <= 255 else 65535.0
-    return low, high
+    # Measured light is most often stored as a share of white.
+    return (0.0, 1.0) if mode == "F" and low >= 0 and high <= 1 else (low, high)
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
