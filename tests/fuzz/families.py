@@ -21,6 +21,7 @@ from tests.media_files import jpeg
 CORPUS = os.environ.get("VITRINE_TEST_CORPUS", "")
 _LARGEST = 120_000
 """Of a file from the corpus: what is broken in it is as broken in a smaller one, and takes less time."""
+_FILMS = frozenset({".mp4", ".mkv", ".webm", ".avi", ".ts", ".mpg", ".wmv", ".flv", ".ogv"})
 
 
 class Family(NamedTuple):
@@ -36,6 +37,11 @@ class Family(NamedTuple):
     """What is broken is a sidecar with this ending, and the picture beside it is sound."""
     comes_in: Callable[[int], bool] = lambda _number: False
     """Whether the picture itself is whole in the input of this number, so that it must come in."""
+
+    @property
+    def film(self) -> bool:
+        """Whether it can be asked for frames, and made playable."""
+        return self.extension in _FILMS
 
     @staticmethod
     def sound(number: int) -> bytes:

@@ -17,7 +17,7 @@ from appliance.ingest import claims, finishing
 from appliance.ingest.importing import Import
 from appliance.media.decoder import Child, ChildDied
 from appliance.media.limits import MIB, Limits
-from appliance.media.reasons import Reason
+from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Decoded, Read, Stat, Wanted
 from tests.fuzz.families import Family
 from tests.ingest.conftest import Ingest, tree
@@ -29,6 +29,8 @@ LIMITS = Limits(pixels=16_000_000, cpu_s=8, memory=512 * MIB, resident=640 * MIB
 """Shortened, so that what runs away is found soon."""
 AT_ONCE = 2
 RESTED = 1_600_000_000
+PLAYED = 10
+"""Every so many films are played as well, which takes longer than an import."""
 
 
 @dataclass
@@ -79,6 +81,8 @@ class Fuzz:
         await self.ingest.walk(await self.ingest.claim_walk(await self.ingest.queue(place)))
         await asyncio.gather(*(self._worker(self.found) for _ in range(AT_ONCE)))
         await self._unpack()
+        if family.film:
+            await self._play(place, family, numbers[::PLAYED])
         await self._check_rows(family, place)
         if tree(place) != before or sorted(os.listdir(".")) != here:
             self.found.faults.append("a file outside of our places was changed or made")
@@ -138,6 +142,28 @@ class Fuzz:
         for row in await self.ingest.rows("SELECT position, status, reason, detail FROM volume_page"):
             if row["status"] == "pending" or row["reason"] not in {None, *Reason} - {Reason.UNEXPECTED}:
                 self.found.faults.append(f"page {row['position']}: {row['status']}, {row['reason']}")
+
+    async def _play(self, place: Path, family: Family, numbers: list[int]) -> None:
+        """Ask some films for frames, and make them playable, as duplicates and viewers do."""
+        made = self._folder / "made.mp4"
+        for number in numbers:
+            path = bytes(place / f"{number:05}{family.extension}")
+            async with self.ingest.pool.child() as child:
+                end = await self._played(child, number, path, bytes(made))
+            self.found.outcomes[f"played: {end}"] += 1
+        made.unlink(missing_ok=True)
+
+    async def _played(self, child: Child, number: int, path: bytes, made: bytes) -> str:
+        try:
+            await child.open(path, timeout=READ_S)
+            await child.frames(4)
+            await child.convert(made, turn=0, timeout=2 * DECODE_S, told=lambda _step: None)
+        except MediaFailure as failure:
+            return failure.reason
+        except ChildDied as death:
+            self.found.deaths.append(f"{number}, played: {death.reason}, {death.detail}")
+            return f"died: {death.reason}"
+        return "ok"
 
     @contextlib.asynccontextmanager
     async def _lend(self) -> AsyncIterator[Any]:
