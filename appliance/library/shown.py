@@ -6,6 +6,8 @@ from typing import Any
 
 
 PICTURES = frozenset({"image/jpeg", "image/png", "image/apng", "image/webp", "image/avif", "image/gif"})
+UNSURE = frozenset({"image/webp"})
+"""Stills that some browsers show as they were stored, whatever turn their EXIF asks for."""
 REDRAWN = frozenset({"application/vnd.ugoira+zip"})
 """Animations whose `full` moves, since browsers do not know the original."""
 _FILMS = {

@@ -72,7 +72,7 @@ def open_picture(source: Source, limits: Limits, *, moves: bool = True) -> Image
     _check_announced(source, limits)
     _plugin(format_)
     try:
-        image = Image.open(_file(source, moves=moves), formats=[_PLUGINS[format_]])
+        image: Image.Image = Image.open(_file(source, moves=moves), formats=[_PLUGINS[format_]])
     except UnidentifiedImageError as error:
         raise _unidentified(source) from error
     check_pixels(image.size, limits)

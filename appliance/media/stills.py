@@ -19,6 +19,8 @@ def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: in
         image.load()
     found = metadata.of_picture(source, image)
     found.facts |= pictures.bright(image) | motion.facts(source, image)
+    if found.orientation != 1:
+        found.facts["turned"] = found.orientation
     upright = pictures.turned(found.orientation, turn)
     shown = pictures.displayed(image.size, upright)
     pages = _pages(source, image)

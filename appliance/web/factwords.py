@@ -37,6 +37,7 @@ _ELSEWHERE = frozenset(
         "container",
         "motion",
         "live_id",
+        "turned",
         "sources",
         "category",
     }

@@ -157,7 +157,7 @@ class MediaController(Controller):
         await remembered.of(asset_id, request)
         # Read anew: it may have been turned since.
         facts = await remembered.fresh(asset_id)
-        if shown.picture(facts.mime, facts.turn):
+        if shown.picture(facts.mime, facts.turn) and not await _is_turned(asset_id, facts):
             return await _original(request, asset_id, facts, download=False)
         if facts.kind == "video":
             raise NotFound("A video has no full size", "Open its original.")
@@ -206,6 +206,15 @@ class MediaController(Controller):
         number = await on_storage(lambda: open_recorded(original))
         offset = begin + (whole.offset if whole else 0)
         return send(request, number, length, film.mime, headers, offset=offset)
+
+
+async def _is_turned(asset_id: int, facts: Sendable) -> bool:
+    """Whether the file itself asks for a turn that not every browser carries out."""
+    if facts.mime not in shown.UNSURE:
+        return False
+    async with db.current().one_statement() as sql:
+        turned: bool = await sql.fetchval("SELECT facts ? 'turned' FROM asset WHERE id = $1", asset_id)
+    return turned
 
 
 async def _original(

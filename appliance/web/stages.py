@@ -63,7 +63,8 @@ def closely(asset_id: int, kind: str, mime: str, turn: int) -> str:
     """The address of the full size; a video's is its original, a volume is read."""
     if kind == "volume":
         return f"/asset/{asset_id}/read"
-    direct = (kind != "still" and mime not in shown.REDRAWN) or shown.picture(mime, turn)
+    still = shown.picture(mime, turn) and mime not in shown.UNSURE
+    direct = (mime not in shown.REDRAWN) if kind != "still" else still
     return f"/media/{asset_id}/{'original' if direct else 'full'}"
 
 
