@@ -15,7 +15,7 @@ from tests.browser.conftest import Site, Visit, set_up, visit
 from tests.browser.drawing import ingest, working
 from tests.browser.test_viewer import shot
 from tests.ingest.conftest import Ingest, folder
-from tests.media import make
+from tests.media import make, rawfile
 from tests.media.test_playing import short
 from tests.media_files import picture, put
 
@@ -63,6 +63,7 @@ def pictures() -> dict[str, bytes]:
         "press.tiff": make.saved(Image.new("CMYK", BIG, (0, 200, 200, 0)), "TIFF"),
         "photo.jxl": make.saved(photo, "JXL"),
         "photo.jp2": make.saved(photo, "JPEG2000"),
+        "photo.dng": rawfile.dng(orientation=6),
         "photo.bmp": make.saved(photo, "BMP"),
         "deep.png": make.saved(deep, "PNG"),
         "photo.avif": make.saved(photo, "AVIF"),
