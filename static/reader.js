@@ -94,6 +94,7 @@
     two.setAttribute("aria-label", manner.two ? "One page" : "Two pages");
     way.dataset.value = Number(!manner.rtl);
     way.querySelector("[data-way]").textContent = manner.rtl ? "Right to left" : "Left to right";
+    way.setAttribute("aria-label", way.textContent);
     for (const icon of document.querySelectorAll("[data-turn] .i, [data-set=rtl] .i")) icon.classList.toggle("mirrored", manner.rtl);
     for (const link of document.querySelectorAll("[data-turn]")) link.classList.toggle("other", manner.rtl);
     slide.dir = manner.rtl ? "rtl" : "ltr";

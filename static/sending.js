@@ -80,7 +80,7 @@
   };
   const choose = () => {
     const input = document.createElement("input");
-    Object.assign(input, { type: "file", multiple: true, accept: "image/*,video/*" });
+    Object.assign(input, { type: "file", multiple: true, accept: "image/*,video/*,.cbz,.zip" });
     input.addEventListener("change", () => chosen(input));
     input.click();
   };

@@ -71,6 +71,15 @@ async def note(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
     await sql.execute(f"WITH noted AS ({_NOTE}) {_INSERT}", asset_id, *hashes, status, phash.VERSION)
 
 
+async def want(sql: Connection[Any], asset_id: int) -> None:
+    """Have an asset hashed that no import has decoded."""
+    await sql.execute(
+        "INSERT INTO fingerprint (asset_id, version) VALUES ($1, $2) ON CONFLICT (asset_id) DO NOTHING",
+        asset_id,
+        phash.VERSION,
+    )
+
+
 def _columns(hashes: Sequence[tuple[int | None, Fingerprint]]) -> list[list[int | None]]:
     return [
         [at for at, _ in hashes],

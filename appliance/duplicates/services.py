@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.duplicates.deciding import Before, decide, take_back
 from appliance.duplicates.grouping import versions
-from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, note
+from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, note, want
 from appliance.duplicates.listing import MOST, PairView, Place, Side, after, of_asset, place, sides, waiting
 from appliance.duplicates.listing import one as pair
 from appliance.duplicates.matching import find
@@ -54,5 +54,6 @@ __all__ = [
     "take_back",
     "versions",
     "waiting",
+    "want",
     "welcome",
 ]

@@ -257,6 +257,7 @@ class Import:
         modified = self.waiting.modified_ns(read.mtime_ns)
         dated = finishing.date_around(self.waiting.named, modified, self.settings.zone)
         if await inside.step_out(uow.sql, known.asset_id, dated.effective_at, str(dated.source)):
+            await duplicates.want(uow.sql, known.asset_id)
             uow.record(AssetImported())
 
     async def _store(self, child: Reader, read: Read) -> Stored:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from appliance.core import names
 from appliance.core.db import UnitOfWork
 from appliance.library.facts import PagesWanted
 from appliance.library.models import VISIBLE
@@ -57,6 +59,13 @@ class VolumeView(msgspec.Struct, frozen=True):
     """The volume that was found in its place later."""
     reason: str | None
     detail: str | None
+    path: bytes | None
+    """Under which it came in."""
+
+    @property
+    def name(self) -> str | None:
+        """What it is called by its file."""
+        return names.display(os.path.splitext(os.path.basename(self.path))[0]) if self.path else None
 
 
 async def made(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
@@ -96,7 +105,8 @@ _VIEW = """
 SELECT v.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = v.asset_id), v.status,
        coalesce(r.right_to_left, v.right_to_left), r.page,
        v.version_of, (SELECT max(n.asset_id) FROM volume n WHERE n.version_of = v.asset_id),
-       v.reason, v.detail
+       v.reason, v.detail,
+       (SELECT o.path FROM provenance o WHERE o.asset_id = v.asset_id ORDER BY o.id LIMIT 1)
 FROM volume v LEFT JOIN reading_place r ON r.volume_id = v.asset_id AND r.user_id = $2
 WHERE v.asset_id = $1
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from litestar import Controller, Request, Response, get, post
 from litestar.response import Stream
 
-from appliance.core import clock, db, names, settings
+from appliance.core import clock, db, settings
 from appliance.core.errors import NotFound, Unavailable
 from appliance.library import files, queries, shown, volumes
 from appliance.library.queries import AssetView
@@ -48,8 +48,8 @@ class ReaderController(Controller):
                 return fragment("reader/_spread.html", spread=seen, admin=sees_everything(request))
             await volumes.want_pages(uow, asset_id)
             await _note(request, uow.sql, volume, seen.first)
-        title = asset.title or words.wall(asset.effective_at)
-        answer = _whole(request, Screen("reader", title, "gallery"), spread=seen, asset=asset)
+        screen = Screen("reader", _title(asset, volume), "gallery")
+        answer = _whole(request, screen, spread=seen, asset=asset)
         answer.set_cookie(remember(COOKIE, manner.kept))
         return answer
 
@@ -76,7 +76,7 @@ class ReaderController(Controller):
         }
         if wants_fragment(request):
             return fragment("reader/_pages.html", **values)
-        return _pages_page(request, asset, values)
+        return page(request, "reader/pages.html", Screen("pages", _title(asset, volume), "gallery"), **values)
 
     @get("/media/{asset_id:int}/page/{position:int}")
     async def page(self, request: AnyRequest, asset_id: int, position: int) -> Response[Any] | Stream:
@@ -104,14 +104,12 @@ def _whole(request: AnyRequest, screen: Screen, **values: Any) -> Response[Any]:
         screen,
         fits=FITS,
         admin=sees_everything(request),
-        name=names.display,
         **values,
     )
 
 
-def _pages_page(request: AnyRequest, asset: AssetView, values: dict[str, Any]) -> Response[Any]:
-    title = asset.title or words.wall(asset.effective_at)
-    return page(request, "reader/pages.html", Screen("pages", title, "gallery"), **values)
+def _title(asset: AssetView, volume: VolumeView) -> str:
+    return asset.title or volume.name or words.wall(asset.effective_at)
 
 
 async def _volume(request: AnyRequest, sql: Connection[Any], asset_id: int) -> tuple[AssetView, VolumeView]:

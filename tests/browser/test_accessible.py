@@ -14,9 +14,15 @@ from playwright.async_api import Browser, Page
 from appliance.accounts.models import Role
 from appliance.core.db import Database
 from tests.browser.conftest import MOVING, PASSWORD, Site, set_up, visit
+from tests.ingest.conftest import Ingest, folder, ingest
+from tests.library.books import shelved
+from tests.media.zips import comic
+from tests.media_files import jpeg
 from tests.people import a_person
 from tests.seed import seed
 
+
+__all__ = ["folder", "ingest"]
 
 VENDOR = Path(__file__).parent / "vendor"
 AXE = (VENDOR / "axe.min.js").read_text("utf-8")
@@ -117,6 +123,22 @@ async def test_the_doors_have_no_barrier(browser: Browser, site: Site, db: Datab
     await made.page.click("button[type=submit]")
     await made.until("document.querySelector('#problem') !== null")
     assert await violations(made.page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_reading_has_no_barrier(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path, size: str, theme: Any
+) -> None:
+    content = bytearray(comic(5))
+    content[content.find(jpeg(2)) + 200] ^= 0xFF
+    volume = await shelved(ingest, folder, bytes(content))
+    width, height = SIZES[size]
+    made = await visit(browser, site, viewport={"width": width, "height": height}, color_scheme=theme)
+    await set_up(made, db)
+    for path in (f"{volume}/read", f"{volume}/read?page=3", f"{volume}/pages"):
+        await made.page.goto(f"{site.url}/asset/{path}")
+        assert await violations(made.page) == [], path
 
 
 async def viewer(page: Page) -> None:

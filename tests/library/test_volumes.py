@@ -235,6 +235,10 @@ async def test_loose_file_with_the_bytes_of_a_page_comes_onto_the_timeline(
         " JOIN asset a ON a.id = p.asset_id WHERE p.position = 2"
     )
     assert row == {"state": "kept", "at": "2021-05-04 10:00:00", "date_source": "name"}
+    waiting = await ingest.rows(
+        "SELECT f.status FROM fingerprint f JOIN asset a ON a.id = f.asset_id WHERE a.kind = 'still'"
+    )
+    assert waiting == [{"status": "pending"}]
 
 
 async def test_viewers_see_pages_of_volumes_that_they_see(ingest: Ingest, folder: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from appliance.accounts import sessions
 from appliance.accounts.models import Role
 from appliance.core.db import Database
+from appliance.operations import services as operations
+from appliance.operations.kinds import Kind
 from appliance.web.remembering import remembered
 from tests.ingest.conftest import Ingest, folder, ingest
 from tests.library.books import shelved
@@ -223,6 +225,30 @@ async def test_page_that_a_person_put_away_is_not_shown_to_viewers(
     other = await viewer(client, db)
     assert "It is not shown here" in (await other.get(f"/asset/{volume}/read?page=2")).text
     assert (await other.get(f"/media/{volume}/page/2")).status_code == 404
+
+
+async def test_page_that_was_deleted_for_good_leaves_its_place(
+    client: httpx.AsyncClient, shelve: Shelve, ingest: Ingest
+) -> None:
+    volume = await shelve(comic(3))
+    (row,) = await ingest.rows("SELECT asset_id FROM volume_page WHERE position = 2")
+    page = int(str(row["asset_id"]))
+    async with ingest.db.unit_of_work() as uow:
+        await operations.act(uow, Kind.TRASH, [page], {}, person=None)
+    async with ingest.db.unit_of_work() as uow:
+        await operations.act(uow, Kind.PURGE, [page], {}, person=None)
+
+    assert "It was deleted for good" in (await client.get(f"/asset/{volume}/read?page=2")).text
+    assert (await client.get(f"/media/{volume}/page/2")).status_code == 410
+    assert (await client.get(f"/media/{volume}/page/3")).content == jpeg(2)
+
+
+async def test_volume_without_a_title_is_called_by_its_file(
+    client: httpx.AsyncClient, shelve: Shelve
+) -> None:
+    volume = await shelve(comic(2))
+    assert "<title>book · Vitrine</title>" in (await client.get(f"/asset/{volume}/read")).text
+    assert "<bdi>book</bdi>" in (await client.get(f"/asset/{volume}")).text
 
 
 async def test_pages_come_a_screenful_at_a_time(client: httpx.AsyncClient, shelve: Shelve) -> None:
