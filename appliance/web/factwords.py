@@ -37,6 +37,12 @@ _ELSEWHERE = frozenset(
         "container",
         "motion",
         "live_id",
+        # Tags as well, which are shown above.
+        "characters",
+        "genre",
+        "series",
+        "tags",
+        "teams",
         "turned",
         "sources",
         "category",
