@@ -19,7 +19,7 @@ MOST = 1 << 20
 
 def truncate(data: bytearray, rng: random.Random) -> bytearray:
     """The end is missing."""
-    return data[: rng.randrange(1, len(data))]
+    return data[: rng.randrange(1, max(2, len(data)))]
 
 
 def flip(data: bytearray, rng: random.Random) -> bytearray:
@@ -101,7 +101,7 @@ def _extreme(number: Number, value: int, rng: random.Random) -> int:
 
 def splice(data: bytearray, other: bytes, rng: random.Random) -> bytearray:
     """The start of one file and the end of another."""
-    return data[: rng.randrange(1, len(data))] + other[rng.randrange(len(other)) :]
+    return data[: rng.randrange(1, max(2, len(data)))] + other[rng.randrange(len(other)) :]
 
 
 WAYS: Sequence[Way] = (truncate, flip, flip, flip_head, blank, remove, insert, repeat, nest)

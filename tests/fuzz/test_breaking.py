@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from appliance.core.settings import Settings
 from appliance.media.decoder import DecodePool
 from appliance.media.wire import GRID_240, Wanted
 from tests.fuzz import numbers
-from tests.fuzz.breaking import with_sums
+from tests.fuzz.breaking import WAYS, Way, with_sums
 from tests.fuzz.families import BY_NAME, FAMILIES, Family
 from tests.fuzz.running import Fuzz
 from tests.ingest.conftest import Ingest
@@ -68,3 +69,9 @@ async def test_a_whole_picture_that_does_not_come_in_is_a_fault(
     await pool.close()
     assert sum(fuzz.found.outcomes[end] for end in ("imported", "duplicate", "failed")) == 12
     assert len(fuzz.found.faults) == fuzz.found.outcomes["failed"] > 0
+
+
+@pytest.mark.parametrize("way", {each.__name__: each for each in WAYS}.values(), ids=lambda way: way.__name__)
+def test_every_way_breaks_also_the_smallest_file(way: Way) -> None:
+    for seed in range(30):
+        assert way(bytearray(b"\0"), random.Random(seed)) is not None
