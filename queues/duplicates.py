@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appliance.core import clock, db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
+from appliance.duplicates import backfilling
 from appliance.duplicates import services as duplicates
 from appliance.duplicates.models import Fingerprint
 from appliance.ingest.facts import ImportsRested
@@ -40,6 +41,22 @@ async def hash_pictures(claimed: Claimed) -> str:
         async with db.unit_of_work() as uow:
             await duplicates.fail(uow.sql, claimed, death.reason, death.detail)
         return "failed"
+
+
+@task(lane=lanes.MAINTENANCE, limit=minutes(9), wrap_up=minutes(1), cron="50 3 * * *", button=True)
+async def backfill_phash(run: Run) -> None:
+    """Have assets hashed that came in before there were hashes, or whose hashes are of an older version."""
+    async with db.unit_of_work() as uow:
+        after = await backfilling.begin(uow.sql)
+    while not run.wrap_up.is_set() and run.counts["to_hash"] < backfilling.MOST:
+        async with db.unit_of_work() as uow:
+            found = await backfilling.step(uow.sql, after)
+            run.counts["assets"] += found.assets
+            run.counts["to_hash"] += found.wanted
+            await run.tell(uow)
+        after = found.position
+        if not after:
+            return
 
 
 PASS_S = 50.0
