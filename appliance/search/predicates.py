@@ -24,6 +24,12 @@ HASHED_FROM = 9
 """From so many members on PostgreSQL looks them up in a hash instead of one after the other."""
 # Beyond these years an instant with a zone cannot be counted on.
 _FIRST_YEAR, _LAST_YEAR = 1800, 9000
+# Its bytes lie in several places, or it looks like another that nobody has decided about.
+_DOUBLED = (
+    "((SELECT count(*) FROM asset_file f WHERE f.asset_id = a.id) > 1"
+    f" OR {_PROBE.format('duplicate_pair p WHERE p.a_id = a.id AND p.shown')}"
+    f" OR {_PROBE.format('duplicate_pair p WHERE p.b_id = a.id AND p.shown')})"
+)
 _MARKS = {
     "favourite": "a.favourite",
     "inbox": "a.state = 'inbox'",
@@ -37,8 +43,8 @@ _MARKS = {
     "rated": "a.rating > 0",
     "unrated": "a.rating = 0",
     "undated": "a.date_source = 'import'",
-    "duplicate": "(SELECT count(*) FROM asset_file f WHERE f.asset_id = a.id) > 1",
-    "duplicate-free": "(SELECT count(*) FROM asset_file f WHERE f.asset_id = a.id) <= 1",
+    "duplicate": _DOUBLED,
+    "duplicate-free": f"NOT {_DOUBLED}",
     "broken": _PROBE.format(
         "rendition q WHERE q.asset_id = a.id AND q.name = 'grid-240' AND q.status = 'failed'"
     ),

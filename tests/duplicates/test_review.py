@@ -181,3 +181,22 @@ async def test_a_page_costs_the_same_number_of_statements_at_any_size(
     await fill(doubles, folder, *range(10, 20))
 
     assert await cost() == few
+
+
+async def test_a_search_finds_what_waits_for_a_decision(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path
+) -> None:
+    await fill(doubles, folder, 1)
+    put(folder, "alone.jpg", jpeg(scene(5)))
+    await doubles.imports.scan(folder)
+    await doubles.search()
+    one, other, alone = await doubles.ids("1.jpg", "1 small.jpg", "alone.jpg")
+
+    found = (await client.get("/?q=is:duplicate")).text
+    free = (await client.get("/?q=is:duplicate-free")).text
+
+    for asset in (one, other):
+        assert f'"/asset/{asset}' in found
+        assert f'"/asset/{asset}' not in free
+    assert f'"/asset/{alone}' in free
+    assert f'"/asset/{alone}' not in found
