@@ -243,7 +243,7 @@ async def test_viewers_are_not_told_of_tags_on_hidden_pictures(library: Library)
         ("rating:>", ["rating:>=4", "rating:>=3"], 0, 8),
         ("is:fav", ["is:favourite"], 0, 6),
         ("sort:r", ["sort:rating", "sort:random"], 0, 6),
-        ("type:v", ["type:video"], 0, 6),
+        ("type:v", ["type:video", "type:volume"], 0, 6),
         ("rat", ["rating:", "ratio:"], 0, 3),
         ("re:z", ["re:zero"], 0, 4),
         ("", [], 0, 0),
