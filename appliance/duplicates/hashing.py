@@ -15,6 +15,7 @@ from appliance.core.settings import Settings
 from appliance.library.errors import NoFile
 from appliance.library.files import original
 from appliance.media import phash
+from appliance.media.hops import Hop
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import GRID_480, Decoded, Fingerprint, Frame, Read, Stat, Wanted
 
@@ -40,8 +41,8 @@ class Unhashed:
 class Hasher(Protocol):
     """The part of a decode child that hashing uses."""
 
-    async def open(self, path: bytes, *, expect: Stat | None = None) -> Read:
-        """Open and sniff without hashing the bytes."""
+    async def open(self, path: bytes, *, expect: Stat | None = None, member: Sequence[Hop] = ()) -> Read:
+        """Open and sniff a file or a page without hashing the bytes."""
 
     async def decode(self, wanted: list[Wanted]) -> Decoded:
         """Decode the open file."""
@@ -168,7 +169,7 @@ async def _of_original(
 ) -> list[tuple[int | None, Fingerprint]]:
     async with database.unit_of_work() as uow:
         source = await original(uow.sql, settings.home, unhashed.asset_id)
-    await child.open(source.path, expect=source.expected)
+    await child.open(source.path, expect=source.expected, member=source.way)
     if unhashed.kind == "video":
         return [(frame.at_ms, frame.fingerprint) for frame in await child.frames(FRAMES)]
     return _of_picture(await child.decode([]))
