@@ -273,8 +273,9 @@ END $$""")
     op.execute(f"""
 CREATE FUNCTION asset_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    moved bigint[] := ARRAY(
-        SELECT n.id FROM former o JOIN fresh n USING (id) WHERE (o.state, o.private) <> (n.state, n.private));
+    -- No join: the planner takes both for a single row and would compare each with each.
+    moved bigint[] := ARRAY(SELECT id FROM (
+        SELECT id, state, private FROM fresh EXCEPT SELECT id, state, private FROM former) changed);
 BEGIN
     IF cardinality(moved) > 0 THEN
         -- What comes back was not compared with what came in meanwhile.

@@ -41,6 +41,8 @@ def _triggers() -> None:
     # private and as archived as the still was, and goes back inside when the still comes back.
     op.execute("""
 CREATE FUNCTION still_went() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    -- An update of nothing would still wake the triggers that count, once for each row.
+    IF NOT EXISTS (SELECT FROM live_pair WHERE still_id = NEW.id) THEN RETURN NULL; END IF;
     UPDATE asset f SET
         private = f.private OR OLD.private,
         state = CASE WHEN f.state <> 'inside' THEN f.state
@@ -59,6 +61,7 @@ CREATE FUNCTION film_untouched(f asset) RETURNS boolean LANGUAGE sql IMMUTABLE A
 $$""")
     op.execute("""
 CREATE FUNCTION still_came_back() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NOT EXISTS (SELECT FROM live_pair WHERE still_id = NEW.id) THEN RETURN NULL; END IF;
     UPDATE asset f SET state = 'inside'
     FROM live_pair p WHERE p.still_id = NEW.id AND f.id = p.film_id AND film_untouched(f);
     RETURN NULL;
