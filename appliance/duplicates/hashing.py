@@ -12,6 +12,7 @@ from appliance.core.columns import ALONE
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.core.settings import Settings
+from appliance.duplicates.matching import bits
 from appliance.library.errors import NoFile
 from appliance.library.files import original
 from appliance.media import phash
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FRAMES = 8
 """By so many a film is known."""
+ALIKE = 7
+"""In so many of 64 bits two contents of one path may differ and be one picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,27 @@ async def note(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
     status = "pending" if decoded.kind == "video" else "complete"
     hashes = _columns(_of_picture(decoded) if status == "complete" else [])
     await sql.execute(f"WITH noted AS ({_NOTE}) {_INSERT}", asset_id, *hashes, status, phash.VERSION)
+
+
+async def renew(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
+    """Forget the hashes of a content that an asset no longer has, and keep those of the new one."""
+    await sql.execute("DELETE FROM phash WHERE asset_id = $1", asset_id)
+    # Whoever hashes the old content at this moment loses its claim with the row.
+    await sql.execute("DELETE FROM fingerprint WHERE asset_id = $1", asset_id)
+    await note(sql, asset_id, decoded)
+
+
+async def looks_like(sql: Connection[Any], asset_id: int, decoded: Decoded) -> bool | None:
+    """Whether a decoded picture shows what an asset shows; None where both show too little to tell."""
+    found = decoded.fingerprint
+    near: int | None = await sql.fetchval(
+        f"SELECT min({bits('hash', '$2::bigint')}) FROM phash WHERE asset_id = $1 AND at_ms IS NULL",
+        asset_id,
+        0 if found is None else found.hash,
+    )
+    if near is None and found is None:
+        return None
+    return near is not None and found is not None and near <= ALIKE
 
 
 async def want(sql: Connection[Any], asset_id: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.duplicates.deciding import Before, decide, take_back
 from appliance.duplicates.grouping import versions
-from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, note, want
+from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, looks_like, note, renew, want
 from appliance.duplicates.listing import MOST, PairView, Place, Side, after, of_asset, place, sides, waiting
 from appliance.duplicates.listing import one as pair
 from appliance.duplicates.matching import find
@@ -45,11 +45,13 @@ __all__ = [
     "find",
     "hash_one",
     "lift",
+    "looks_like",
     "note",
     "of_asset",
     "pair",
     "place",
     "remembered",
+    "renew",
     "sides",
     "take_back",
     "versions",

@@ -36,6 +36,8 @@ class Waiting:
     """When it was last changed where it was sent from, if that was said."""
     rested: bool
     """It was fresh when it was found, and is read only if it has not changed since."""
+    held: int | None
+    """The asset that this path held when the file was claimed."""
 
     @property
     def named(self) -> bytes:
@@ -76,7 +78,7 @@ WITH turn AS (
 )
 SELECT taken.id, taken.claim, taken.alone, taken.batch_id, taken.root_id, taken.entry_id,
        root.path AS root, e.path, root.mode, e.size, e.mtime_ns, root.purpose = 'uploads' AS uploaded,
-       u.name AS sent_as, u.modified_ms AS sent_modified_ms, taken.rested
+       u.name AS sent_as, u.modified_ms AS sent_modified_ms, taken.rested, e.asset_id AS held
 FROM taken JOIN root ON root.id = taken.root_id JOIN root_entry e ON e.id = taken.entry_id
 LEFT JOIN upload u ON root.purpose = 'uploads' AND u.entry_id = e.id
 ORDER BY taken.id
@@ -85,7 +87,7 @@ ORDER BY taken.id
 
 _FIELDS = (
     "batch_id", "root_id", "entry_id", "root", "path", "mode", "size", "mtime_ns", "uploaded", "sent_as",
-    "sent_modified_ms", "rested",
+    "sent_modified_ms", "rested", "held",
 )  # fmt: skip
 
 

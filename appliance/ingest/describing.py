@@ -14,7 +14,8 @@ import msgspec
 from appliance.core.db import UnitOfWork
 from appliance.ingest import sidecar_names
 from appliance.ingest.claims import Waiting
-from appliance.ingest.following import refresh
+from appliance.ingest.following import redate, refresh
+from appliance.ingest.words import Moment
 from appliance.media.wire import Decoded, Described
 
 
@@ -29,6 +30,15 @@ async def came(uow: UnitOfWork, waiting: Waiting, asset_id: int, decoded: Decode
     spoken = decoded is not None and (decoded.title or decoded.rating or decoded.tags)
     if spoken or await _is_described(uow.sql, waiting.root_id, path):
         await refresh(uow, [asset_id], decoded)
+
+
+async def came_again(
+    uow: UnitOfWork, waiting: Waiting, asset_id: int, date: Moment, decoded: Decoded
+) -> None:
+    """The file of an asset was saved anew: what only the old one said goes, what this one says comes."""
+    await hold_families(uow.sql, waiting.root_id, [_path(waiting)])
+    await redate(uow.sql, asset_id, date)
+    await refresh(uow, [asset_id], decoded)
 
 
 def _path(waiting: Waiting) -> bytes:

@@ -104,7 +104,7 @@ WHERE t.id = $1 AND t.claim = $2 AND t.status = 'processing'
 """
 
 
-_FENCE = """
+FENCE = """
 fence AS (
     UPDATE import_task SET status = $3, outcome = $4, reason = $5, detail = $6, milliseconds = $7,
            finished_at = now(), claim = NULL
@@ -113,7 +113,7 @@ fence AS (
 )"""
 
 _IMPORTED = f"""
-WITH {_FENCE}, made AS (
+WITH {FENCE}, made AS (
     INSERT INTO asset (kind, sha256, size, mime, width, height, duration_ms, frames, taken_at, taken_offset,
                        date_source, effective_at, dominant, flags, notes, facts)
     SELECT $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM fence
@@ -176,7 +176,7 @@ async def imported(
         dated.taken_at, dated.offset, str(dated.source), dated.effective_at, decoded.dominant,
         json_text(decoded.flags), json_text(decoded.notes), json_text(decoded.facts),
         stored.root_id, stored.path, stored.mtime_ns,
-        *_pictures(decoded), waiting.named, read.mtime_ns, _how(waiting),
+        *pictures(decoded), waiting.named, read.mtime_ns, _how(waiting),
     )  # fmt: skip
     if row is None or not row["ours"]:
         raise TakenOver
@@ -188,7 +188,8 @@ def _how(waiting: Waiting) -> str:
     return "upload" if waiting.uploaded else "folder"
 
 
-def _pictures(decoded: Decoded) -> list[list[Any]]:
+def pictures(decoded: Decoded) -> list[list[Any]]:
+    """The columns of the renditions that an import leaves, and of the one that waits to be drawn."""
     rows: list[tuple[Any, ...]] = [
         (m.name, "complete", m.width, m.height, m.bytes, None, None) for m in decoded.renditions
     ]
@@ -198,7 +199,7 @@ def _pictures(decoded: Decoded) -> list[list[Any]]:
 
 
 _DUPLICATE = f"""
-WITH {_FENCE}, placed AS (
+WITH {FENCE}, placed AS (
     INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns)
     SELECT $8, $9, $10, $11, $12 FROM fence
     ON CONFLICT (root_id, path) DO UPDATE
@@ -247,7 +248,7 @@ async def duplicate(
 
 
 _ENDED = f"""
-WITH {_FENCE}, noted AS (
+WITH {FENCE}, noted AS (
     UPDATE root_entry e SET outcome = $4, reason = $5, detail = $6, changed_at = now()
     FROM fence WHERE e.id = fence.entry_id
 ), counted AS (

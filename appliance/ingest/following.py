@@ -31,18 +31,44 @@ _TURN = 0x56545257
 
 async def refresh(uow: UnitOfWork, asset_ids: Sequence[int], decoded: Decoded | None = None) -> None:
     """Let assets follow what is said about them now; `decoded` when their own file was read just now."""
-    # Two sidecars of one asset that come at the same moment: the second one sees the first.
-    await uow.sql.execute(
-        "SELECT pg_advisory_xact_lock($1, hashint8(id)) FROM unnest($2::bigint[]) AS id",
-        _TURN,
-        sorted(asset_ids),
-    )
+    await _take_turn(uow.sql, asset_ids)
     plans = [await _plan(uow, asset_id, decoded) for asset_id in sorted(asset_ids)]
     made = [plan for plan in plans if plan is not None]
     # All tags before any asset, as everywhere.
     await tagging.current(uow.sql, sorted({t for plan in made for t in (*plan.wanted, *plan.given.tags)}))
     for plan in made:
         await _carry_out(uow, plan)
+
+
+async def _take_turn(sql: Connection[Any], asset_ids: Sequence[int]) -> None:
+    """Two sidecars of one asset that come at the same moment: the second one sees the first."""
+    await sql.execute(
+        "SELECT pg_advisory_xact_lock($1, hashint8(id)) FROM unnest($2::bigint[]) AS id",
+        _TURN,
+        sorted(asset_ids),
+    )
+
+
+async def redate(sql: Connection[Any], asset_id: int, date: Moment) -> None:
+    """Note the date that the file of an asset has now, for the next `refresh`.
+
+    Where neither content says a date, that of the one before is nearer to when it was taken.
+    """
+    await _take_turn(sql, [asset_id])
+    if date.source in _GUESSED and await sql.fetchval(_SOURCE, asset_id) in _GUESSED:
+        return
+    await sql.execute(_REDATE, asset_id, msgspec.json.encode({"date": date}).decode())
+
+
+_GUESSED = frozenset({DateSource.MTIME, DateSource.IMPORT})
+_SOURCE = """
+SELECT coalesce(w.own->'date'->>'source', a.own_date->>'source', a.date_source)
+FROM asset a LEFT JOIN asset_words w ON w.asset_id = a.id WHERE a.id = $1
+"""
+_REDATE = """
+INSERT INTO asset_words (asset_id, own, given) VALUES ($1, $2, '{}')
+ON CONFLICT (asset_id) DO UPDATE SET own = asset_words.own || excluded.own
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from appliance.ingest import (
     finishing,
     kept_out,
     resting,
+    saved_again,
     scanning,
     services,
     sidecar_names,
@@ -215,6 +216,8 @@ class Import:
         ]
 
     async def _imported(self, read: Read, decoded: Decoded, stored: Stored) -> bool:
+        if self.mode is Mode.IN_PLACE and await self._saved_again(read, decoded):
+            return True
         async with self.database.unit_of_work() as uow:
             before = await versions.former(uow.sql, self.waiting, decoded)
             asset_id = await finishing.imported(
@@ -238,9 +241,30 @@ class Import:
             uow.record(AssetImported())
         return True
 
+    async def _saved_again(self, read: Read, decoded: Decoded) -> bool:
+        """The picture that this path held was edited: it takes the new content and stays what it was."""
+        if self.waiting.held is None:
+            return False
+        async with self.database.unit_of_work() as uow:
+            milliseconds = round((clock.monotonic() - self.began) * 1000)
+            zone = self.settings.zone
+            done = await saved_again.taken(
+                uow, self.claimed, read, decoded, zone=zone, milliseconds=milliseconds
+            )
+            if not done:
+                await uow.connection.rollback()
+                return False
+            if "live_id" in decoded.facts:
+                await motion.pair(uow.sql, decoded.facts["live_id"])
+            uow.record(AssetImported())
+        return True
+
     async def _known(self, read: Read, known: Known, stored: Stored) -> str:
         try:
             async with self.database.unit_of_work() as uow:
+                if not await saved_again.still_holds(uow.sql, known.asset_id, read):
+                    # It was deleted or took other content since the look: the next claim sees what is true.
+                    raise Interrupted
                 await finishing.duplicate(
                     uow.sql, self.claimed, read, known, stored=stored, decoded=self.progress.decoded
                 )

@@ -182,7 +182,9 @@ class MediaController(Controller):
         self, request: AnyRequest, asset_id: int, download: str = ""
     ) -> Response[Any] | Stream:
         """The file itself, in whole or in part."""
-        facts = await remembered.of(asset_id, request)
+        await remembered.of(asset_id, request)
+        # Read anew: it may have been saved again since, with other bytes.
+        facts = await remembered.fresh(asset_id)
         return await _original(request, asset_id, facts, download=bool(download))
 
     @get("/{asset_id:int}/motion")
@@ -224,7 +226,7 @@ async def _original(
         original = await files.original(uow.sql, settings.current().home, asset_id)
     headers = {
         "ETag": f'"{facts.sha256.hex()[:32]}"',
-        "Cache-Control": "private, max-age=3600",
+        "Cache-Control": "private, no-cache",
         "Content-Disposition": disposition(original.name, inline=original.mime in INLINE and not download),
         "Content-Security-Policy": SANDBOX,
     }

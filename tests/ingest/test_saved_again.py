@@ -1,0 +1,255 @@
+"""A picture that is saved again in its place stays the asset that it was, with all that people said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from appliance.core.drains import Interrupted
+from appliance.ingest import claims, finishing
+from appliance.ingest.importing import Import
+from appliance.ingest.models import Mode
+from appliance.operations.services import Kind
+from tests.ingest.conftest import Ingest
+from tests.ingest.test_sidecars import Library, words
+from tests.media import make
+from tests.media_files import picture
+
+
+@pytest.fixture
+def library(ingest: Ingest, folder: Path) -> Library:
+    return Library(ingest, folder)
+
+
+def scene(seed: int = 1) -> Image.Image:
+    return picture(seed, size=(480, 360))
+
+
+def saved(image: Image.Image, **options: Any) -> bytes:
+    return make.saved(image, "JPEG", quality=90, **options)
+
+
+HISTORY = "SELECT id, kind, status FROM operation ORDER BY id"
+
+
+def taken(when: str) -> Image.Exif:
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x9003] = when
+    return exif
+
+
+async def everything(ingest: Ingest) -> list[dict[str, Any]]:
+    return await ingest.rows("SELECT * FROM asset ORDER BY id")
+
+
+async def test_keywords_written_into_a_picture_leave_it_what_it_was(library: Library) -> None:
+    library.put("a.jpg", saved(scene(), xmp=words("lake", "old", title="Old", rating="2")))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    await library.act(Kind.TAG, "a.jpg", tags="mine")
+    await library.act(Kind.RATE, "a.jpg", rating="5")
+    await library.act(Kind.NOTE, "a.jpg", note="The house of my aunt")
+    for mark in (Kind.FAVOURITE, Kind.PRIVATE):
+        await library.act(mark, "a.jpg")
+    history = await library.ingest.rows(HISTORY)
+
+    library.put("a.jpg", saved(scene(), xmp=words("lake", "new", title="New", rating="1")))
+    again = await library.scan()
+
+    assert (again.imported, again.missing) == (1, 0)
+    (after,) = await everything(library.ingest)
+    assert after["id"] == before["id"]
+    assert after["sha256"] != before["sha256"]
+    assert (after["rating"], after["title"], after["note"]) == (5, "New", "The house of my aunt")
+    assert (after["favourite"], after["private"]) == (True, True)
+    assert (after["missing_since"], after["added_at"]) == (None, before["added_at"])
+    assert await library.tags("a.jpg") == {"mine", "lake", "new"}
+    assert history == await library.ingest.rows(HISTORY) != []
+
+
+async def test_its_renditions_hashes_and_file_are_those_of_the_new_content(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    await library.ingest.rows(
+        "INSERT INTO rendition (asset_id, name, status) SELECT id, 'full', 'complete' FROM asset RETURNING id"
+    )
+
+    library.put("a.jpg", saved(scene().resize((960, 720))))
+    await library.scan()
+
+    (asset,) = await everything(library.ingest)
+    assert (asset["width"], asset["height"]) == (960, 720)
+    drawn = await library.ingest.rows("SELECT name, status, version FROM rendition ORDER BY name")
+    assert [tuple(r.values()) for r in drawn] == [
+        ("grid-240", "complete", 2),
+        ("grid-480", "complete", 2),
+        ("preview", "pending", 2),
+    ]
+    assert library.ingest.settings.home.rendition(asset["sha256"], "grid-480").exists()
+    (file,) = await library.ingest.rows("SELECT size FROM asset_file")
+    assert file["size"] == asset["size"] == (library.folder / "a.jpg").stat().st_size
+    hashes = await library.ingest.rows(
+        "SELECT f.status, p.searched FROM fingerprint f JOIN phash p USING (asset_id)"
+    )
+    assert [tuple(r.values()) for r in hashes] == [("complete", False)]
+    rescan = await library.scan()
+    assert (rescan.unchanged, rescan.hashed) == (1, 0)
+
+
+async def test_a_crop_that_looks_alike_is_the_same_picture(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    library.put("a.jpg", saved(scene().crop((4, 3, 476, 357))))
+    await library.scan()
+    assert [a["id"] for a in await everything(library.ingest)] == [before["id"]]
+
+
+async def test_another_picture_under_the_same_name_is_another_asset(library: Library) -> None:
+    library.put("a.jpg", saved(scene(1)))
+    await library.scan()
+    library.put("a.jpg", saved(scene(2)))
+    await library.scan()
+    old, new = await everything(library.ingest)
+    assert old["missing_since"] is not None
+    assert (await library.asset("a.jpg"))["id"] == new["id"]
+
+
+async def test_a_shape_that_changed_much_is_another_asset(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    library.put("a.jpg", saved(scene().resize((480, 240))))
+    await library.scan()
+    assert len(await everything(library.ingest)) == 2
+
+
+async def test_plain_pictures_are_told_by_their_size(library: Library) -> None:
+    for name, grey in (("a.jpg", 40), ("b.jpg", 90)):
+        library.put(name, saved(Image.new("RGB", (64, 48), (grey, grey, grey))))
+    await library.scan()
+    first = {n: (await library.asset(n))["id"] for n in ("a.jpg", "b.jpg")}
+    library.put("a.jpg", saved(Image.new("RGB", (64, 48), 7), xmp=words("lake")))
+    library.put("b.jpg", saved(Image.new("RGB", (60, 45), 7), xmp=words("pier")))
+    await library.scan()
+    assert (await library.asset("a.jpg"))["id"] == first["a.jpg"]
+    assert (await library.asset("b.jpg"))["id"] != first["b.jpg"]
+
+
+async def test_a_copy_elsewhere_keeps_the_asset(library: Library) -> None:
+    for name in ("a.jpg", "copy.jpg"):
+        library.put(name, saved(scene()))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    assert (await library.asset("copy.jpg"))["id"] == before["id"]
+    assert (await library.asset("a.jpg"))["id"] != before["id"]
+    assert all(a["missing_since"] is None for a in await everything(library.ingest))
+
+
+async def test_what_lies_in_the_trash_is_not_brought_back(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    (before,) = await everything(library.ingest)
+    await library.act(Kind.TRASH, "a.jpg")
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    (after, *_more) = await everything(library.ingest)
+    assert (after["state"], after["sha256"]) == ("trashed", before["sha256"])
+
+
+async def test_bytes_that_are_known_are_a_duplicate(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    library.put("b.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    ids = [a["id"] for a in await everything(library.ingest)]
+    library.put("a.jpg", (library.folder / "b.jpg").read_bytes())
+    again = await library.scan()
+    assert again.duplicate == 1
+    assert [a["id"] for a in await everything(library.ingest)] == ids
+    assert (await library.asset("a.jpg"))["id"] == (await library.asset("b.jpg"))["id"]
+
+
+async def test_a_date_that_a_person_set_stays_and_the_new_one_waits_beside_it(library: Library) -> None:
+    library.put("a.jpg", saved(scene(), exif=taken("2020:01:02 03:04:05")))
+    await library.scan()
+    await library.ingest.rows(
+        "UPDATE asset SET date_source = 'human', effective_at = '1999-01-01', taken_at = '1999-01-01'"
+        " RETURNING id"
+    )
+    library.put("a.jpg", saved(scene(), exif=taken("2021:06:07 08:09:10")))
+    await library.scan()
+    (asset,) = await everything(library.ingest)
+    assert (asset["date_source"], asset["effective_at"].year) == ("human", 1999)
+    assert "2021-06-07T08:09:10" in str(asset["own_date"])
+
+
+async def test_the_date_follows_what_the_file_says_and_not_when_it_was_saved(library: Library) -> None:
+    path = library.put("a.jpg", saved(scene()))
+    os.utime(path, (1_400_000_000, 1_400_000_000))
+    await library.scan()
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    (asset,) = await everything(library.ingest)
+    assert (asset["date_source"], asset["effective_at"].year) == ("mtime", 2014)
+
+    library.put("a.jpg", saved(scene(), exif=taken("2011:06:07 08:09:10")))
+    await library.scan()
+    (asset,) = await everything(library.ingest)
+    assert (asset["date_source"], asset["effective_at"].year) == ("exif", 2011)
+
+
+async def test_what_a_person_turned_stays_turned_and_is_drawn_anew(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    await library.ingest.rows("UPDATE asset SET turn = 90, width = 360, height = 480 RETURNING id")
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    (asset,) = await everything(library.ingest)
+    assert (asset["turn"], asset["width"], asset["height"]) == (90, 360, 480)
+    drawn = await library.ingest.rows("SELECT DISTINCT status FROM rendition")
+    assert [r["status"] for r in drawn] == ["pending"]
+
+
+async def test_a_hand_that_lost_its_task_changes_nothing(library: Library, ingest: Ingest) -> None:
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    before = await everything(ingest)
+    library.put("a.jpg", saved(scene(), xmp=words("pier")))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
+    async with ingest.db.unit_of_work() as uow:
+        (late,) = await claims.claim(uow.sql, 1, 16)
+    async with ingest.pool.child() as child:
+        work = Import(ingest.settings, ingest.db, late)
+        read, decoded = await work._look_into(child)
+    await ingest.rows("UPDATE import_task SET claim = gen_random_uuid() WHERE id = $1 RETURNING id", late.id)
+
+    with pytest.raises(finishing.TakenOver):
+        await work._saved_again(read, decoded)  # type: ignore[arg-type]
+
+    assert await everything(ingest) == before
+    assert await library.tags("a.jpg") == {"lake"}
+
+
+async def test_a_copy_of_the_old_content_waits_for_the_truth(library: Library, ingest: Ingest) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    old = (library.folder / "a.jpg").read_bytes()
+    library.put("b.jpg", old)
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
+    async with ingest.db.unit_of_work() as uow:
+        (late,) = await claims.claim(uow.sql, 1, 16)
+    work = Import(ingest.settings, ingest.db, late)
+    async with ingest.pool.child() as child:
+        read, known = await work._look_into(child)
+    await ingest.rows("UPDATE asset SET sha256 = sha256('other'::bytea) RETURNING id")
+
+    assert isinstance(known, finishing.Known)
+    with pytest.raises(Interrupted):
+        await work._known(read, known, await work._store(child, read))
+
+    assert len(await ingest.rows("SELECT FROM asset_file")) == 1
