@@ -13,6 +13,7 @@ from appliance.core.drains import Interrupted
 from appliance.ingest import claims, finishing
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
+from appliance.library import sweeping
 from appliance.operations.services import Kind
 from tests.ingest.conftest import Ingest
 from tests.ingest.test_sidecars import Library, words
@@ -233,6 +234,39 @@ async def test_a_hand_that_lost_its_task_changes_nothing(library: Library, inges
 
     assert await everything(ingest) == before
     assert await library.tags("a.jpg") == {"lake"}
+
+
+async def test_what_is_trashed_while_it_is_read_stays_in_the_trash(library: Library, ingest: Ingest) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    library.put("a.jpg", saved(scene(), xmp=words("pier")))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
+    async with ingest.db.unit_of_work() as uow:
+        (claimed,) = await claims.claim(uow.sql, 1, 16)
+    work = Import(ingest.settings, ingest.db, claimed)
+    async with ingest.pool.child() as child:
+        read, decoded = await work._look_into(child)
+    await library.act(Kind.TRASH, "a.jpg")
+    before = await everything(ingest)
+
+    assert not await work._saved_again(read, decoded)  # type: ignore[arg-type]
+
+    assert await everything(ingest) == before
+    assert await library.tags("a.jpg") == set()
+
+
+async def test_pictures_of_the_old_content_are_left_to_the_sweep(library: Library, ingest: Ingest) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    renditions = ingest.settings.home.renditions
+    old = [os.fsencode(p.relative_to(renditions)) for p in renditions.rglob("*") if p.is_file()]
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    every = [os.fsencode(p.relative_to(renditions)) for p in renditions.rglob("*") if p.is_file()]
+    async with ingest.db.unit_of_work() as uow:
+        unnamed = await sweeping.unnamed_renditions(uow.sql, every)
+    assert sorted(unnamed) == sorted(old)
+    assert len(every) == 2 * len(old) > 0
 
 
 async def test_a_copy_of_the_old_content_waits_for_the_truth(library: Library, ingest: Ingest) -> None:
