@@ -23,6 +23,7 @@ from appliance.media.reasons import Reason
 from appliance.runtime.composition import Factories
 from appliance.runtime.standing import running, standing
 from appliance.runtime.terminal import complain, say
+from appliance.runtime.written import read_json
 from queues.declare import load
 from queues.doorbell import connected
 from queues.outage import surely
@@ -106,8 +107,13 @@ async def _wait(settings: Settings, batch_id: int, *, quiet: bool) -> BatchView:
         told += LOOK_S
         if not quiet and told >= TELL_S:
             told = 0.0
-            say(f"{batch.settled:,} of {batch.files:,} files so far")
+            say(_so_far(batch, read_json(settings.home.imports_paused).get("reason")))
         await asyncio.sleep(LOOK_S)
+
+
+def _so_far(batch: BatchView, paused: str | None) -> str:
+    line = f"{batch.settled:,} of {batch.files:,} files so far"
+    return f"{line}. {paused}" if paused else line
 
 
 async def _look(batch_id: int) -> BatchView:

@@ -58,10 +58,9 @@ def _text(described: dict[str, Any]) -> str:
         lines.append(
             f"{lane['name']:<18}{lane['group']:<8}{lane['slots']:>5}  {waiting:>8}  {oldest:>7}{note}"
         )
-    lines += ["", f"{'task':<28}{'lane':<18}{'kind':<6}{'limit':>8}  schedule"]
+    wide = max(len(task["name"]) for task in described["tasks"]) + 2
+    lines += ["", f"{'task':<{wide}}{'lane':<18}{'kind':<6}{'limit':>8}  schedule"]
     for task in described["tasks"]:
-        limit = f"{task['limit_s']:g} s"
-        lines.append(
-            f"{task['name']:<28}{task['lane']:<18}{task['kind']:<6}{limit:>8}  {task['cron'] or ''}".rstrip()
-        )
+        limit, cron = f"{task['limit_s']:g} s", task["cron"] or ""
+        lines.append(f"{task['name']:<{wide}}{task['lane']:<18}{task['kind']:<6}{limit:>8}  {cron}".rstrip())
     return "\n".join(lines)

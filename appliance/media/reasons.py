@@ -49,7 +49,7 @@ _PLAIN: dict[Reason, str] = {
     Reason.EMPTY: "The file has no content; copy it again from where it came from.",
     Reason.TRUNCATED: "The file ends too early, so a part is missing; copy or download it again.",
     Reason.CORRUPT: "The content is damaged and cannot be shown; replace the file with an intact copy.",
-    Reason.TOO_LARGE: "The picture has more pixels or frames than the limit allows; store a smaller version.",
+    Reason.TOO_LARGE: "It has more pixels, frames or members than the limit allows; store it smaller.",
     Reason.UNSUPPORTED: "This is media of a kind that Vitrine cannot show; convert it to a common format.",
     Reason.NO_VIDEO_STREAM: "The file holds sound but no video; keep it elsewhere or ignore it here.",
     Reason.TIMEOUT: "Reading the file took longer than the limit; retry when the machine is less busy.",

@@ -38,7 +38,7 @@ class Disk:
         return changed
 
     def _line(self) -> str:
-        return f"Only {self.free_mb} MB are free for Vitrine's data; imports wait for {self._floor} MB."
+        return f"Only {_gb(self.free_mb)} are free for Vitrine's data; imports wait for {_gb(self._floor)}."
 
     def _flag(self) -> None:
         if not self.reason:
@@ -79,6 +79,11 @@ def read(home: Home) -> dict[str, Any]:
 
 def _without_noise(value: dict[str, Any]) -> dict[str, Any]:
     return value | {"disk_free_mb": value.get("disk_free_mb", 0) // 256}
+
+
+def _gb(mib: int) -> str:
+    """As pages and `vitrine doctor` count."""
+    return f"{mib * MIB / 1e9:,.1f} GB"
 
 
 def _now() -> str:
