@@ -260,7 +260,7 @@ async def test_a_fresh_child_has_served_nobody(limited: Callable[..., DecodePool
     assert not alive(during)
 
 
-async def test_idle_children_leave(limited: Callable[..., DecodePool], good: bytes) -> None:
+async def test_a113_idle_children_leave(limited: Callable[..., DecodePool], good: bytes) -> None:
     pool = limited(size=2, idle_s=0.05)
     await run(pool, good)
     [pid] = pool.pids() or [0]

@@ -1,4 +1,4 @@
-"""What an always-on box keeps of a large import: memory at rest afterwards, beside memory at rest before."""
+"""What an always-on box keeps of a large import (A113): memory at rest afterwards, beside that before."""
 
 from __future__ import annotations
 
