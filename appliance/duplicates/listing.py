@@ -130,8 +130,8 @@ class Side(msgspec.Struct, frozen=True):
     rating: int
     favourite: bool
     bit_rate: float | None
-    places: int
-    """How often its bytes lie somewhere."""
+    missing: bool
+    """None of its files is where it lay."""
     path: bytes | None
     """Where it came from first."""
     how: str | None
@@ -154,7 +154,7 @@ SELECT a.id, a.kind, a.mime, a.size, a.width, a.height, a.duration_ms, a.taken_a
        a.title, a.rating, a.favourite,
        CASE jsonb_typeof(a.facts->'bit_rate')
            WHEN 'number' THEN (a.facts->>'bit_rate')::float8 END AS bit_rate,
-       (SELECT count(*) FROM asset_file f WHERE f.asset_id = a.id) AS places,
+       a.missing_since IS NOT NULL AS missing,
        p.path, p.how, (SELECT count(*) FROM provenance o WHERE o.asset_id = a.id) AS origins,
        coalesce((SELECT version FROM rendition WHERE asset_id = a.id AND name = 'grid-240'), 1) AS version,
        coalesce((SELECT version FROM rendition WHERE asset_id = a.id AND name = 'preview'), 1) AS preview,

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from appliance.core import names
 from appliance.core.db import UnitOfWork
+from appliance.core.errors import Conflict
 from appliance.duplicates import services as duplicates
 from appliance.duplicates.services import Before, Verdict
 from appliance.operations import changes
 from appliance.operations.kinds import Kind
 from appliance.operations.stored import plain
 from appliance.tagging import services as tagging
+from appliance.tagging.services import Removed
+
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
 
 
 class Gained(msgspec.Struct, frozen=True):
@@ -24,8 +32,10 @@ class Gained(msgspec.Struct, frozen=True):
     was: dict[str, Any]
     set: dict[str, Any]
     tags: list[tuple[int, datetime]]
-    """Tags that it did not have, and the moments that their rows carry."""
+    """Tags that it did not have from a person, and the moments that their rows carry."""
     origins: list[int]
+    replaced: list[Removed] = []
+    """What files or models said of it in their place."""
 
 
 async def decide(
@@ -37,28 +47,41 @@ async def decide(
         # One of them was deleted in the meantime: there is nothing left to decide.
         return {}
     if kind is Kind.KEEP_ONE:
-        return await _keep(uow, one, other)
+        return await _keep(uow, one, other, user)
     before = await duplicates.decide(uow.sql, Verdict(str(kind)), one, other, person=user)
     return {} if before is None else dict.fromkeys(ids, msgspec.json.encode(before).decode())
 
 
-async def _keep(uow: UnitOfWork, keep: int, drop: int) -> dict[int, str]:
+async def _keep(uow: UnitOfWork, keep: int, drop: int, user: int | None) -> dict[int, str]:
     """The one goes to the trash; what people said about it stays with the other."""
-    tags = await tagging.held(uow.sql, drop)
     # Tags first, then assets: the order in which everybody holds them.
-    await tagging.current(uow.sql, [t.tag_id for t in tags])
-    states = await uow.sql.fetch(
-        "SELECT state FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", [keep, drop]
+    tags = await tagging.hold_all(uow.sql, drop)
+    rows = await uow.sql.fetch(
+        "SELECT id, state, missing_since IS NOT NULL AS missing FROM asset WHERE id = ANY($1::bigint[])"
+        " ORDER BY id FOR UPDATE",
+        [keep, drop],
     )
-    if "trashed" in {row["state"] for row in states}:
+    both = {row["id"]: row for row in rows}
+    if len(both) < 2 or "trashed" in {row["state"] for row in rows}:
         # Somebody threw one of them away meanwhile: keeping one of them could mean keeping none.
         return {}
+    if both[keep]["missing"] and not both[drop]["missing"]:
+        raise Conflict(
+            f"The file of {await _named(uow.sql, keep)} is missing",
+            "Keep the other one, or bring this file back first. Nothing was changed.",
+        )
     dropped = await changes.change(uow.sql, Kind.TRASH, [drop], {})
     was, now = await _words(uow, keep, drop)
-    given = await tagging.restore(uow, [msgspec.structs.replace(t, asset_id=keep) for t in tags])
-    at = {t.tag_id: t.added_at for t in tags}
-    gained = Gained(was, now, [(t, at[t]) for _, t in given if t in at], await _origins(uow, keep, drop))
+    got = await tagging.give(uow, drop, keep, tags, user_id=user)
+    gained = Gained(was, now, got.tags, await _origins(uow, keep, drop), got.replaced)
     return dropped | {keep: msgspec.json.encode(gained).decode()}
+
+
+async def _named(sql: Connection[Any], asset_id: int) -> str:
+    path: bytes | None = await sql.fetchval(
+        "SELECT path FROM provenance WHERE asset_id = $1 AND path IS NOT NULL ORDER BY id LIMIT 1", asset_id
+    )
+    return names.display(os.path.basename(path)) if path else "the one that you keep"
 
 
 _TAKEN = """
@@ -127,7 +150,12 @@ async def _give_back(
     if gained is not None:
         # Tags first, as everywhere.
         await tagging.current(uow.sql, [t for t, _ in gained.tags])
-    await uow.sql.fetch("SELECT 1 FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", ids)
+    there = await uow.sql.fetch(
+        "SELECT id FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", [keep, drop]
+    )
+    if drop not in {row["id"] for row in there}:
+        # What was said about it is with the one that stays, and nowhere else any more.
+        return {}
     if drop in ids:
         back |= dict.fromkeys(await changes.change_back(uow.sql, Kind.TRASH, operation_id, [drop], {}), True)
     if gained is not None:
@@ -141,7 +169,8 @@ async def _strip(uow: UnitOfWork, keep: int, gained: Gained) -> bool:
     removed = await tagging.unassign(uow, [keep], list(tags))
     # Whoever took a tag off and put it on again meanwhile made it his own.
     own = [r for r in removed if tags.get(r.tag_id) != r.added_at]
-    await tagging.restore(uow, own)
+    off = {r.tag_id for r in removed} - {r.tag_id for r in own}
+    await tagging.restore(uow, [*own, *(r for r in gained.replaced if r.tag_id in off)])
     await uow.sql.execute("DELETE FROM provenance WHERE id = ANY($1::bigint[])", gained.origins)
     left = await uow.sql.fetchval(_UNSET, keep, json.dumps(gained.was), json.dumps(gained.set))
     return len(removed) - len(own) == len(tags) and left == 0
@@ -167,6 +196,18 @@ WITH now AS (
 )
 SELECT (SELECT count(*) FROM jsonb_each($3::jsonb)) - cardinality(names) FROM same
 """
+
+
+async def refuse_undo(sql: Connection[Any], arguments: dict[str, Any]) -> None:
+    """Keeping one of two is not taken back once the other one is gone."""
+    _, drop = arguments["pair"]
+    there = await sql.fetchval("SELECT count(*) FROM asset WHERE id = $1", drop)
+    if not there:
+        raise Conflict(
+            "There is nothing left to undo",
+            "The other one was deleted for good since; what was said about it stays with the one that"
+            " you kept.",
+        )
 
 
 async def _remembered(uow: UnitOfWork, operation_id: int, asset_id: int) -> Any:

@@ -12,7 +12,7 @@ import msgspec
 
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
-from appliance.operations import carrying, kinds, listing
+from appliance.operations import carrying, kinds, listing, pairs
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
 from appliance.operations.gone import GONE, LEFT, LOST
@@ -103,14 +103,16 @@ async def ask_undo(uow: UnitOfWork, operation_id: int, *, person: int | None) ->
     What was changed since stays, and may be asked for again once that change is taken back.
     """
     first = await uow.sql.fetchrow(
-        f"SELECT kind, status, query, changed, {GONE} AS gone, finished_at < now() - $2::interval AS late"
-        " FROM operation o WHERE id = $1",
+        f"SELECT kind, status, arguments, query, changed, {GONE} AS gone,"
+        " finished_at < now() - $2::interval AS late FROM operation o WHERE id = $1",
         operation_id,
         KEPT_FOR,
     )
     if first is None:
         raise NotFound("This action is not in the history any more", "Actions are kept for 30 days.")
     _undoable(first)
+    if first["kind"] == Kind.KEEP_ONE and first["gone"]:
+        await pairs.refuse_undo(uow.sql, plain(first["arguments"]))
     made = await _write_undo(uow.sql, operation_id, first, person)
     left = await _left(uow.sql, operation_id, made)
     # What is gone does not count: few that are left are done at once, and have their ids by then.

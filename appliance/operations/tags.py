@@ -12,7 +12,7 @@ import msgspec
 from appliance.core.db import UnitOfWork
 from appliance.operations.stored import plain
 from appliance.tagging import services as tagging
-from appliance.tagging.services import Removed
+from appliance.tagging.services import Rejected, Removed
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -20,6 +20,8 @@ class Added(msgspec.Struct, frozen=True):
 
     added: list[int]
     at: datetime
+    accepted: list[Rejected] = []
+    """What a person had taken off before."""
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -36,10 +38,16 @@ async def tag(
 ) -> dict[int, str]:
     """Assign the tags; each asset remembers which of them it did not have before."""
     added: dict[int, list[int]] = defaultdict(list)
-    for asset_id, tag_id in await tagging.assign(uow, ids, arguments["tags"], user_id=user):
+    accepted: dict[int, list[Rejected]] = defaultdict(list)
+    put = await tagging.put(uow, ids, arguments["tags"], user_id=user)
+    for asset_id, tag_id in put.new:
         added[asset_id].append(tag_id)
+    for row in put.accepted:
+        accepted[row.asset_id].append(row)
     now: datetime = await uow.sql.fetchval("SELECT now()")
-    return {a: msgspec.json.encode(Added(tags, now)).decode() for a, tags in added.items()}
+    return {
+        a: msgspec.json.encode(Added(tags, now, accepted.get(a, []))).decode() for a, tags in added.items()
+    }
 
 
 async def untag(
@@ -63,12 +71,17 @@ async def take_back(uow: UnitOfWork, operation_id: int, ids: Sequence[int]) -> d
     for asset_id, was in remembered.items():
         alike[was.at, tuple(sorted(was.added))].append(asset_id)
     taken: dict[int, int] = defaultdict(int)
+    off: set[tuple[int, int]] = set()
     for (at, tags), assets in alike.items():
         removed = await tagging.unassign(uow, sorted(assets), tags)
         # Whoever took a tag off and put it on again meanwhile made it his own: its moment is another.
         await tagging.restore(uow, [r for r in removed if r.added_at != at])
         for row in removed:
             taken[row.asset_id] += row.added_at == at
+        off |= {(r.asset_id, r.tag_id) for r in removed if r.added_at == at}
+    await tagging.reject_again(
+        uow, [r for was in remembered.values() for r in was.accepted if (r.asset_id, r.tag_id) in off]
+    )
     return {a: n == len(remembered[a].added) for a, n in taken.items() if n}
 
 

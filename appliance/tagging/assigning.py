@@ -19,6 +19,22 @@ if TYPE_CHECKING:
     from asyncpg import Connection
 
 
+class Rejected(msgspec.Struct, frozen=True):
+    """A tag that a person had taken off an asset."""
+
+    asset_id: int
+    tag_id: int
+    user_id: int | None
+    rejected_at: datetime
+
+
+class Put(msgspec.Struct, frozen=True):
+    """What a person put on: the assignments that are new, and the rejections that this took back."""
+
+    new: list[tuple[int, int]]
+    accepted: list[Rejected]
+
+
 class Removed(msgspec.Struct, frozen=True):
     """A tag that was taken off an asset, with all that putting it back needs."""
 
@@ -60,25 +76,18 @@ ON CONFLICT (asset_id, tag_id) DO UPDATE SET user_id = excluded.user_id, rejecte
 _ACCEPT = """
 DELETE FROM tag_rejection r USING unnest($1::bigint[], $2::bigint[]) AS x(asset_id, tag_id)
 WHERE r.asset_id = x.asset_id AND r.tag_id = x.tag_id
+RETURNING r.asset_id, r.tag_id, r.user_id, r.rejected_at
 """
-_LEAVE = "DELETE FROM asset_tag WHERE asset_id = $1 AND tag_id = ANY($2::bigint[]) AND by = $3"
-
-
-# What a file said is said again by the file that takes its place, or is not true of it.
-_CARRY = """
-INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user_id, added_at)
-SELECT a.id, t.tag_id, a.effective_at, t.by, t.model_id, t.score, t.user_id, t.added_at
-FROM asset_tag t, (SELECT id, effective_at FROM asset WHERE id = $2 FOR SHARE) a
-WHERE t.asset_id = $1 AND t.by <> 'sidecar' AND t.tag_id = ANY($3::bigint[])
+_REJECT_AGAIN = """
+INSERT INTO tag_rejection (asset_id, tag_id, user_id, rejected_at)
+SELECT r.asset_id, r.tag_id, r.user_id, r.rejected_at
+FROM (SELECT id FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
+JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
+     AS r(asset_id, tag_id, user_id, rejected_at) ON r.asset_id = a.id
+WHERE NOT EXISTS (SELECT FROM asset_tag x WHERE x.asset_id = r.asset_id AND x.tag_id = r.tag_id)
 ON CONFLICT DO NOTHING
 """
-
-
-async def carry(uow: UnitOfWork, asset_id: int, to: int) -> None:
-    """Put the tags of one asset on another one that takes its place, with who put them there."""
-    rows = await uow.sql.fetch("SELECT tag_id FROM asset_tag WHERE asset_id = $1 ORDER BY tag_id", asset_id)
-    held = await holding.current(uow.sql, [row["tag_id"] for row in rows])
-    await uow.sql.execute(_CARRY, asset_id, to, sorted(set(held)))
+_LEAVE = "DELETE FROM asset_tag WHERE asset_id = $1 AND tag_id = ANY($2::bigint[]) AND by = $3"
 
 
 async def assign(
@@ -93,17 +102,40 @@ async def assign(
 
     Ids of tags that were merged meanwhile mean what they became.
     """
-    tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
-    new = [(r[0], r[1]) for r in await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, by, user_id)]
     if by == "human":
-        await _accept(uow.sql, new)
-        if user_id is not None:
-            await _note_use(uow.sql, user_id, tags)
-    return new
+        return (await put(uow, asset_ids, tag_ids, user_id=user_id)).new
+    tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
+    return [(r[0], r[1]) for r in await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, by, user_id)]
 
 
-async def _accept(sql: Connection[Any], pairs: Sequence[tuple[int, int]]) -> None:
-    await sql.execute(_ACCEPT, [p[0] for p in pairs], [p[1] for p in pairs])
+async def put(
+    uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[int], *, user_id: int | None
+) -> Put:
+    """Put tags on because a person says so; the answer is all that taking it back exactly needs."""
+    tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
+    new = [(r[0], r[1]) for r in await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, "human", user_id)]
+    accepted = await _accept(uow.sql, new)
+    if user_id is not None:
+        await _note_use(uow.sql, user_id, tags)
+    return Put(new, accepted)
+
+
+async def _accept(sql: Connection[Any], pairs: Sequence[tuple[int, int]]) -> list[Rejected]:
+    rows = await sql.fetch(_ACCEPT, [p[0] for p in pairs], [p[1] for p in pairs])
+    return [Rejected(*r) for r in rows]
+
+
+async def reject_again(uow: UnitOfWork, rows: Sequence[Rejected]) -> None:
+    """Remember again what a person had taken off, where nobody put it on since."""
+    now = await holding.current(uow.sql, sorted({r.tag_id for r in rows}))
+    kept = [r for r in rows if r.tag_id in now]
+    await uow.sql.execute(
+        _REJECT_AGAIN,
+        [r.asset_id for r in kept],
+        [now[r.tag_id] for r in kept],
+        [r.user_id for r in kept],
+        [r.rejected_at for r in kept],
+    )
 
 
 async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None:
@@ -115,16 +147,6 @@ async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None
         user_id,
         tags,
     )
-
-
-async def held(sql: Connection[Any], asset_id: int) -> list[Removed]:
-    """Every tag of an asset, with who put it there and when."""
-    rows = await sql.fetch(
-        "SELECT asset_id, tag_id, by, model_id, score, user_id, added_at FROM asset_tag"
-        " WHERE asset_id = $1 ORDER BY tag_id",
-        asset_id,
-    )
-    return [Removed(*r) for r in rows]
 
 
 async def unassign(uow: UnitOfWork, asset_ids: Sequence[int], tag_ids: Sequence[int]) -> list[Removed]:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from appliance.tagging.assigning import Removed, assign, carry, follow, held, reject, restore, unassign
+from appliance.tagging.assigning import (
+    Put,
+    Rejected,
+    Removed,
+    assign,
+    follow,
+    put,
+    reject,
+    reject_again,
+    restore,
+    unassign,
+)
 from appliance.tagging.counting import Drift, fold, mend
 from appliance.tagging.errors import BadKind, BadName, InUse, NoTag, Taken
+from appliance.tagging.handing import Handed, carry, give, hold_all, rejected
 from appliance.tagging.holding import current
 from appliance.tagging.listing import (
     AliasView,
@@ -47,10 +59,13 @@ __all__ = [
     "Completion",
     "Cover",
     "Drift",
+    "Handed",
     "InUse",
     "Merged",
     "NoTag",
     "Overlap",
+    "Put",
+    "Rejected",
     "Removed",
     "TagDetail",
     "TagRow",
@@ -73,7 +88,8 @@ __all__ = [
     "find",
     "fold",
     "follow",
-    "held",
+    "give",
+    "hold_all",
     "kind_of",
     "last_asked",
     "listed",
@@ -84,9 +100,12 @@ __all__ = [
     "named",
     "of_asset",
     "overlap",
+    "put",
     "recast",
     "recent",
     "reject",
+    "reject_again",
+    "rejected",
     "remove_alias",
     "rename",
     "resolve",

@@ -112,12 +112,13 @@ async def _beside(sql: Connection[Any], pair: PairView, sides: Any) -> dict[str,
     drop = next(i for i in pair.ids if i != compared.keep)
     mine = [each.tag for each in await tagging.of_asset(sql, compared.keep)]
     theirs = [each.tag for each in await tagging.of_asset(sql, drop)]
+    stay_off = {t.id for t in mine} | await tagging.rejected(sql, compared.keep)
     return {
         "versus": compared,
         "letters": dict(zip(pair.ids, "AB", strict=True)),
         "drop": drop,
         "tags": mine,
-        "gained": [tag for tag in theirs if tag.id not in {t.id for t in mine}],
+        "gained": [tag for tag in theirs if tag.id not in stay_off],
     }
 
 

@@ -49,6 +49,10 @@ def proposal(a: Side, b: Side) -> tuple[int, str]:
     return a.id, "Nothing tells them apart; A was here first." if a.id < b.id else "B was here first."
 
 
+def _there(side: Side) -> bool:
+    return not side.missing
+
+
 def _larger(side: Side) -> int:
     return side.pixels
 
@@ -66,6 +70,7 @@ def _said(side: Side) -> int:
 
 
 _BETTER = (
+    (_there, "has its file; that of the other one is missing"),
     (_larger, "has more pixels"),
     (_lossless, "is stored without loss"),
     (_bytes, "is the larger file, so probably less compressed"),
@@ -99,6 +104,8 @@ def _pixels(side: Side, other: Side) -> Fact:
 
 def _file(side: Side, other: Side) -> Fact:
     text = f"{words.size(side.size)}, {words.form(side.mime)}"
+    if side.missing:
+        return Fact("File", f"Missing. It was {text}")
     if side.bit_rate:
         text += f", {side.bit_rate / 1e6:.1f} Mbit/s"
     if _lossless(side) and not _lossless(other):

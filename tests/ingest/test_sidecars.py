@@ -182,6 +182,23 @@ async def test_a_tag_that_a_person_took_off_comes_back_only_by_a_person(library:
     assert await library.tags("a.jpg") == {"pier"}
 
 
+async def test_a_tag_that_was_taken_off_stays_off_when_putting_it_on_again_is_undone(
+    library: Library,
+) -> None:
+    library.put("a.jpg", jpeg(1))
+    sidecar = library.put("a.jpg.xmp", words("lake", "pier"))
+    await library.scan()
+    await library.act(Kind.UNTAG, "a.jpg", tags="lake")
+    again = await library.act(Kind.TAG, "a.jpg", tags="lake")
+    assert await library.tags("a.jpg") == {"lake", "pier"}
+
+    await library.undo(again)
+    sidecar.write_bytes(words("lake", "pier", "dusk"))
+    await library.scan()
+
+    assert await library.tags("a.jpg") == {"pier", "dusk"}
+
+
 async def test_a_title_that_a_person_emptied_stays_empty(library: Library) -> None:
     library.put("a.jpg", jpeg(1))
     sidecar = library.put("a.jpg.xmp", words())

@@ -158,6 +158,26 @@ async def test_a11_archive_that_got_a_page_is_a_new_version_with_what_people_sai
     }  # fmt: skip
 
 
+async def test_a_tag_that_was_taken_off_a_volume_stays_off_its_next_version(
+    ingest: Ingest, folder: Path
+) -> None:
+    said = b"<ComicInfo><Genre>Sea, Pier</Genre></ComicInfo>"
+    path = put(folder, "a.cbz", comic(4, ComicInfo__xml=said))
+    await ingest.scan(folder)
+    before = await the_volume(ingest)
+    assert (await told(ingest, before))["tags"] == ["Pier", "Sea"]
+    async with ingest.db.unit_of_work() as uow:
+        await tagging.reject(uow, [before], await tagging.resolve(uow.sql, "sea"), user_id=None)
+
+    path.write_bytes(comic(5, ComicInfo__xml=said))
+    await ingest.scan(folder)
+
+    (row,) = await ingest.rows("SELECT id FROM asset WHERE kind = 'volume' AND frames = 5")
+    after = int(str(row["id"]))
+    assert (await told(ingest, after))["tags"] == ["Pier"]
+    assert await ingest.rows("SELECT 1 FROM tag_rejection WHERE asset_id = $1", after)
+
+
 async def test_another_book_under_the_same_name_takes_nothing_over(ingest: Ingest, folder: Path) -> None:
     path = put(folder, "a.cbz", comic(4))
     await ingest.scan(folder)
