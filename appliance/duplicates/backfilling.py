@@ -27,7 +27,7 @@ _OUTSIDE = [
 # Pages of volumes take no part in the search, and a volume is seen by its pages.
 _STEP = """
 WITH looked AS MATERIALIZED (
-    SELECT id, state, kind FROM asset WHERE id > $1 ORDER BY id LIMIT $2
+    SELECT id, state, kind FROM asset WHERE id > $1 ORDER BY id LIMIT $2 FOR KEY SHARE
 ), made AS (
     INSERT INTO fingerprint (asset_id, version)
     SELECT l.id, $3 FROM looked l LEFT JOIN fingerprint f ON f.asset_id = l.id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -56,6 +55,7 @@ async def decide(
     sql: Connection[Any], verdict: Verdict, one: int, other: int, *, person: int | None
 ) -> Before | None:
     """Let a verdict hold between two assets; what held before, None where one of them is gone."""
+    await grouping.hold(sql)
     if len(await sql.fetch(_LOCK, [one, other])) < 2 or one == other:
         return None
     before = Before(await sql.fetchval(_STANDING, one, other), await grouping.beside(sql, one, other))
@@ -71,6 +71,7 @@ async def decide(
 
 async def take_back(sql: Connection[Any], verdict: Verdict, one: int, other: int, before: Before) -> bool:
     """Let hold again what held before; False where somebody decided otherwise since."""
+    await grouping.hold(sql)
     if len(await sql.fetch(_LOCK, [one, other])) < 2:
         return False
     if await sql.fetchval(_STANDING, one, other) != verdict:
@@ -81,13 +82,9 @@ async def take_back(sql: Connection[Any], verdict: Verdict, one: int, other: int
         await sql.execute(_DECIDE, one, other, before.verdict, None)
     await sql.execute(_MARK, one, other, before.verdict)
     touched = await grouping.beside(sql, one, other)
-    await _regroup(sql, one, other, before.groups)
+    if verdict is Verdict.ALTERNATE:
+        await grouping.part(sql, one, other, before.groups)
+    elif one in before.groups and before.groups[one] == before.groups.get(other):
+        await grouping.join_again(sql, one, other)
     await matching.settle(sql, [one, other, *touched, *before.groups])
     return True
-
-
-async def _regroup(sql: Connection[Any], one: int, other: int, groups: Mapping[int, int]) -> None:
-    for asset_id in (one, other):
-        if asset_id not in groups:
-            await grouping.leave(sql, asset_id)
-    await grouping.put(sql, groups)

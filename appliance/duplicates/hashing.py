@@ -207,6 +207,8 @@ async def _complete(
     database: Database, claimed: Claimed, hashes: Sequence[tuple[int | None, Fingerprint]]
 ) -> str:
     async with database.unit_of_work() as uow:
+        # Before anything else of it, as everywhere; whoever throws it away waits, and sees the hashes.
+        await uow.sql.execute("SELECT FROM asset WHERE id = $1 FOR SHARE", claimed.row.asset_id)
         done = await uow.sql.execute(
             "UPDATE fingerprint SET status = 'complete', version = $3, reason = NULL, detail = NULL,"
             " finished_at = now(), claim = NULL WHERE id = $1 AND claim = $2 AND status = 'processing'",

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 CHUNK = 100
 CROWD = 200
-"""A hash that is near to more than this is one of a crowd, whose members lead to each other anyway."""
+"""A hash that is near to more than this is one of a crowd: the nearest are looked at, equal ones first."""
+LOOKED_AT = 2000
+"""So many of a crowd each band finds at most."""
 PAIRS = 24
 """The nearest of them become pairs; a person decides about no more."""
 SAME_LENGTH = "abs({0} - {1}) <= greatest(1000, 0.03 * greatest({0}, {1}))"
@@ -27,16 +29,41 @@ SHARE = 0.6
 """So many of the frames of the richer film have to be near to one of the other at their moment."""
 
 _BITS = "bit_count(({0} # {1})::bit(64))"
+_AT_ONCE = 0x5654524E0020
+"""One search at a time: two would miss what the other one has in hand."""
 
 
 def nearby(place: str, hash_: str, reach: str) -> str:
     """SQL of the hashes in a place that are near to one: they share a band with it, to one bit."""
     return " UNION ".join(
         f"SELECT c.id, c.asset_id, c.tombstone_id, {bits('c.hash', hash_)} AS distance FROM phash c"
-        f" WHERE c.place = '{place}' AND c.band{n} = ANY(phash_near({hash_}, {n}))"
-        f" AND {bits('c.hash', hash_)} <= least(c.reach, {reach})"
+        f" WHERE c.place = '{place}' AND {_in_reach(n, hash_, reach)}"
         for n in range(4)
     )
+
+
+def _in_reach(band: int, hash_: str, reach: str) -> str:
+    return (
+        f"c.band{band} = ANY(phash_near({hash_}, {band}))"
+        f" AND {bits('c.hash', hash_)} <= least(c.reach, {reach})"
+    )
+
+
+def _nearest(hash_: str) -> str:
+    """SQL of the assets that are near to `fresh` and of its kind, the nearest of a crowd.
+
+    Each part ends where it has found enough: in a crowd of thousands a look at all of them would cost each
+    of them as much. Equal hashes are a part of their own, so that no crowd stands before an exact copy.
+    """
+    equal = " AND ".join(f"c.band{n} = (({hash_} >> {16 * n}) & 65535) - 32768" for n in range(4))
+    parts = (equal, *(_in_reach(n, hash_, "fresh.reach") for n in range(4)))
+    union = " UNION ".join(
+        f"(SELECT c.asset_id, {bits('c.hash', hash_)} AS distance FROM phash c JOIN asset b"
+        f" ON b.id = c.asset_id AND b.kind = fresh.kind WHERE c.place = 'open' AND {part}"
+        f" AND c.asset_id <> fresh.asset_id LIMIT {LOOKED_AT})"
+        for part in parts
+    )
+    return f"SELECT asset_id, distance FROM ({union}) c ORDER BY distance, asset_id LIMIT {CROWD}"
 
 
 def bits(one: str, other: str) -> str:
@@ -45,13 +72,12 @@ def bits(one: str, other: str) -> str:
 
 
 _FRESH = """
-SELECT p.id FROM phash p WHERE NOT p.searched AND p.place = 'open' ORDER BY p.id LIMIT $1
-FOR UPDATE SKIP LOCKED
+SELECT p.id, p.asset_id FROM phash p WHERE NOT p.searched AND p.place = 'open' ORDER BY p.id LIMIT $1
 """
 
-# `near`: hashes beside hashes. `met`: assets beside assets, of one kind and one length. `judged`: films are
-# compared as a whole, frame by frame at their moments. `best`: the nearest of each new one.
-_FIND = f"""
+# `near`: hashes beside hashes. `met`: assets beside assets, of one length. `judged`: films are compared as a
+# whole, frame by frame at their moments. The answer is the nearest of each new one.
+_BEST = f"""
 WITH fresh AS MATERIALIZED (
     SELECT p.id, p.asset_id, p.hash, p.mirror, p.reach, a.kind, a.duration_ms
     FROM phash p JOIN asset a ON a.id = p.asset_id WHERE p.id = ANY($1::bigint[])
@@ -59,16 +85,12 @@ WITH fresh AS MATERIALIZED (
     SELECT fresh.id, fresh.asset_id AS one, fresh.kind, fresh.duration_ms, seen.mirrored,
            found.asset_id AS other, found.distance
     FROM fresh CROSS JOIN LATERAL (VALUES (fresh.hash, false), (fresh.mirror, true)) AS seen(hash, mirrored)
-    CROSS JOIN LATERAL (
-        SELECT c.asset_id, c.distance FROM ({nearby("open", "seen.hash", "fresh.reach")}) c
-        WHERE c.asset_id <> fresh.asset_id LIMIT {CROWD}
-    ) found
+    CROSS JOIN LATERAL ({_nearest("seen.hash")}) found
 ), met AS (
     SELECT DISTINCT ON (near.one, near.other) near.one, near.other, near.kind, near.mirrored, near.distance
     FROM near JOIN asset b ON b.id = near.other
-    WHERE b.kind = near.kind
-      AND (b.duration_ms IS NULL AND near.duration_ms IS NULL
-           OR {SAME_LENGTH.format("b.duration_ms", "near.duration_ms")})
+    WHERE b.duration_ms IS NULL AND near.duration_ms IS NULL
+       OR {SAME_LENGTH.format("b.duration_ms", "near.duration_ms")}
     ORDER BY near.one, near.other, near.distance, near.mirrored
 ), judged AS (
     SELECT one, other, mirrored, distance FROM met WHERE kind <> 'video'
@@ -87,22 +109,27 @@ WITH fresh AS MATERIALIZED (
     SELECT one, other, mirrored, distance,
            row_number() OVER (PARTITION BY one ORDER BY distance, other) AS place_in_line
     FROM judged
-), made AS (
-    INSERT INTO duplicate_pair (a_id, b_id, distance, mirrored, verdict)
-    SELECT DISTINCT ON (a.id, b.id) a.id, b.id, best.distance, best.mirrored, d.verdict
-    FROM best JOIN asset a ON a.id = least(one, other) JOIN asset b ON b.id = greatest(one, other)
-    LEFT JOIN duplicate_decision d
-        ON (d.a_sha256, d.a_size) = (CASE WHEN {grouping.FIRST} THEN a.sha256 ELSE b.sha256 END,
-                                     CASE WHEN {grouping.FIRST} THEN a.size ELSE b.size END)
-       AND (d.b_sha256, d.b_size) = (CASE WHEN {grouping.FIRST} THEN b.sha256 ELSE a.sha256 END,
-                                     CASE WHEN {grouping.FIRST} THEN b.size ELSE a.size END)
-    WHERE place_in_line <= {PAIRS}
-    ORDER BY a.id, b.id, best.distance
-    ON CONFLICT (a_id, b_id) DO NOTHING
-    RETURNING a_id, b_id, verdict
 )
-SELECT a_id, b_id, verdict, (SELECT count(*) FROM (
-    SELECT FROM near GROUP BY id HAVING count(*) >= {CROWD}) crowds) AS crowds FROM made
+SELECT one, other, mirrored, distance::smallint, (SELECT count(*) FROM (
+    SELECT FROM near GROUP BY id HAVING count(*) >= {CROWD}) crowds) AS crowds
+FROM best WHERE place_in_line <= {PAIRS}
+"""
+_HOLD = "SELECT FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE"
+# What was deleted since it was found makes no pair; what was decided since holds.
+_PAIR = f"""
+INSERT INTO duplicate_pair (a_id, b_id, distance, mirrored, verdict)
+SELECT DISTINCT ON (a.id, b.id) a.id, b.id, best.distance, best.mirrored, d.verdict
+FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::boolean[])
+         AS best(one, other, distance, mirrored)
+JOIN asset a ON a.id = least(one, other) JOIN asset b ON b.id = greatest(one, other)
+LEFT JOIN duplicate_decision d
+    ON (d.a_sha256, d.a_size) = (CASE WHEN {grouping.FIRST} THEN a.sha256 ELSE b.sha256 END,
+                                 CASE WHEN {grouping.FIRST} THEN a.size ELSE b.size END)
+   AND (d.b_sha256, d.b_size) = (CASE WHEN {grouping.FIRST} THEN b.sha256 ELSE a.sha256 END,
+                                 CASE WHEN {grouping.FIRST} THEN b.size ELSE a.size END)
+ORDER BY a.id, b.id, best.distance
+ON CONFLICT (a_id, b_id) DO NOTHING
+RETURNING a_id, b_id, verdict
 """
 
 
@@ -116,18 +143,30 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def find(uow: UnitOfWork, limit: int = CHUNK) -> Found:
-    """Compare the next hashes with all others; pairs and marks stand or fall together."""
+    """Compare the next hashes with all others; pairs and marks stand or fall together.
+
+    Nothing is locked while it compares. Then in the order of everybody who moves assets: the lock on
+    groups, assets by id, hashes, pairs.
+    """
     sql = uow.sql
-    fresh = [row["id"] for row in await sql.fetch(_FRESH, limit)]
+    await sql.execute("SELECT pg_advisory_xact_lock($1)", _AT_ONCE)
+    fresh = await sql.fetch(_FRESH, limit)
     if not fresh:
         return Found(0, 0, 0)
-    rows = await sql.fetch(_FIND, fresh)
-    await sql.execute("UPDATE phash SET searched = true WHERE id = ANY($1::bigint[])", fresh)
-    for row in rows:
+    ids = [row["id"] for row in fresh]
+    best = await sql.fetch(_BEST, ids)
+    await grouping.hold(sql)
+    await sql.execute(_HOLD, sorted({r["asset_id"] for r in fresh} | {r["other"] for r in best}))
+    made = await sql.fetch(
+        _PAIR, *([r[name] for r in best] for name in ("one", "other", "distance", "mirrored"))
+    )
+    # What went to the trash meanwhile is compared when it comes back.
+    await sql.execute("UPDATE phash SET searched = true WHERE id = ANY($1::bigint[]) AND place = 'open'", ids)
+    for row in made:
         if row["verdict"] == "alternate":
             await grouping.join(sql, row["a_id"], row["b_id"])
-    await settle(sql, [i for row in rows for i in (row["a_id"], row["b_id"])])
-    return Found(len(fresh), len(rows), rows[0]["crowds"] if rows else 0)
+    await settle(sql, [i for row in made for i in (row["a_id"], row["b_id"])])
+    return Found(len(fresh), len(made), best[0]["crowds"] if best else 0)
 
 
 async def settle(sql: Connection[Any], asset_ids: Sequence[int]) -> None:

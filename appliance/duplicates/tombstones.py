@@ -62,8 +62,22 @@ FROM made JOIN asset a ON (a.sha256, a.size) = (made.sha256, made.size) WHERE p.
 """
 
 
+_HOLD_PAIRS = """
+SELECT FROM duplicate_pair WHERE id IN (
+    SELECT id FROM duplicate_pair WHERE a_id = ANY($1::bigint[])
+    UNION SELECT id FROM duplicate_pair WHERE b_id = ANY($1::bigint[]))
+ORDER BY id FOR UPDATE
+"""
+
+
 async def bury(sql: Connection[Any], asset_ids: Sequence[int], *, person: int | None) -> None:
-    """Remember these assets before their rows go: their content, and the hashes of what they showed."""
+    """Remember these assets before their rows go: their content, and the hashes of what they showed.
+
+    Their places among versions and pairs go first and in order: a decision that holds some of them has all
+    that it needs, and ends.
+    """
+    await sql.execute("DELETE FROM alternate WHERE asset_id = ANY($1::bigint[])", asset_ids)
+    await sql.execute(_HOLD_PAIRS, asset_ids)
     await sql.execute(_BURY, asset_ids, person)
 
 

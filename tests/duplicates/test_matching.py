@@ -206,13 +206,32 @@ async def test_of_a_crowd_only_the_nearest_become_pairs(doubles: Doubles) -> Non
     assert (found.pairs, found.crowds) == (matching.PAIRS, 1)
 
 
+async def test_an_exact_copy_and_the_only_one_of_its_kind_are_found_in_any_crowd(doubles: Doubles) -> None:
+    rng = random.Random(3)
+    base = rng.getrandbits(64)
+    near = [base ^ (1 << rng.randrange(16)) ^ (1 << rng.randrange(16, 64)) for _ in range(4500)]
+    far = base ^ 0b1110000
+    ids = await fill(doubles, [far, *near[:2250], base, *near[2250:], base, far])
+    copies, moving = [ids[2251], ids[-2]], [ids[0], ids[-1]]
+    await doubles.lib.execute("UPDATE asset SET kind = 'animation' WHERE id = ANY($1::bigint[])", moving)
+    await doubles.lib.execute(
+        "UPDATE phash SET searched = false WHERE asset_id = ANY($1::bigint[])", [copies[1], moving[1]]
+    )
+
+    found = await doubles.search()
+
+    pairs = await doubles.lib.rows("SELECT a_id, b_id FROM duplicate_pair")
+    assert {tuple(copies), tuple(moving)} <= {(row["a_id"], row["b_id"]) for row in pairs}
+    assert (found.pairs, found.crowds) == (matching.PAIRS + 1, 1)
+
+
 async def test_a_lookup_reads_bands_and_never_the_whole_table(doubles: Doubles) -> None:
     rng = random.Random(2)
     ids = await fill(doubles, [rng.getrandbits(64) for _ in range(30_000)])
     async with doubles.lib.db.unit_of_work() as uow:
         await uow.sql.execute("ANALYZE phash")
         await uow.sql.execute("ANALYZE asset")
-        plan = _text(await uow.sql.fetch(f"EXPLAIN ANALYZE {matching._FIND}", ids[:1]))
+        plan = _text(await uow.sql.fetch(f"EXPLAIN ANALYZE {matching._BEST}", ids[:1]))
         waiting = _text(await uow.sql.fetch(f"EXPLAIN {matching._FRESH}", 100))
 
     assert all(f"ix_phash_open_{n}" in plan for n in range(4))
