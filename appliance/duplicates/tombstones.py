@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from appliance.core import names
 from appliance.duplicates.matching import SAME_LENGTH, SHARE, bits, nearby
 from appliance.media.wire import Decoded, Frame
 
 
 if TYPE_CHECKING:
-    from asyncpg import Connection
+    from asyncpg import Connection, Record
 
 
 REACH = 4
 """Bits in which a copy may differ from something deleted. Measured on 184 real pictures: their copies at
 quality 50 differ by 4 at most, unrelated ones by 10 at least."""
+
+SUSPECTS = 2000
+"""So many deleted films of one length, the nearest to it first, are compared by their frames."""
+LONGEST_NAME = 200
 
 
 class Deleted(msgspec.Struct, frozen=True):
@@ -40,8 +46,8 @@ class Deleted(msgspec.Struct, frozen=True):
         return f"It looks like {self.name}, {when} ({self.distance} of 64 bits differ)"
 
 
-_NAME = """coalesce(nullif(a.title, ''), (SELECT regexp_replace(encode(p.path, 'escape'), '^.*/', '')
-    FROM provenance p WHERE p.asset_id = a.id AND p.path IS NOT NULL ORDER BY p.id LIMIT 1), 'a picture')"""
+_PATH = """(SELECT p.path FROM provenance p WHERE p.asset_id = a.id AND p.path IS NOT NULL
+    ORDER BY p.id LIMIT 1)"""
 _SHAPE = "CASE WHEN a.turn % 180 = 0 THEN a.{0} ELSE a.{1} END"
 _CAMERA_TIME = """CASE coalesce(a.own_date->>'source', a.date_source) WHEN 'exif'
     THEN coalesce((a.own_date->>'taken_at')::timestamp, a.taken_at) END"""
@@ -50,8 +56,8 @@ _BURY = f"""
 WITH made AS (
     INSERT INTO tombstone (sha256, size, kind, width, height, duration_ms, taken_at, name, user_id)
     SELECT a.sha256, a.size, a.kind, {_SHAPE.format("width", "height")}, {_SHAPE.format("height", "width")},
-           a.duration_ms, {_CAMERA_TIME}, left({_NAME}, 200), $2
-    FROM asset a WHERE a.id = ANY($1::bigint[])
+           a.duration_ms, {_CAMERA_TIME}, n.name, $2
+    FROM asset a JOIN unnest($1::bigint[], $3::text[]) AS n(id, name) ON n.id = a.id
     ON CONFLICT (sha256, size) DO UPDATE SET deleted_at = now(), user_id = excluded.user_id
     RETURNING id, sha256, size
 ), unwelcome AS (
@@ -78,7 +84,22 @@ async def bury(sql: Connection[Any], asset_ids: Sequence[int], *, person: int | 
     """
     await sql.execute("DELETE FROM alternate WHERE asset_id = ANY($1::bigint[])", asset_ids)
     await sql.execute(_HOLD_PAIRS, asset_ids)
-    await sql.execute(_BURY, asset_ids, person)
+    rows = await sql.fetch(
+        f"SELECT a.id, {_PATH} AS path FROM asset a WHERE a.id = ANY($1::bigint[])", asset_ids
+    )
+    await sql.execute(_BURY, [r["id"] for r in rows], person, [_name(r["path"]) for r in rows])
+
+
+def _name(path: bytes | None) -> str:
+    """What people know it by: of its file, since a title is a word that goes with it."""
+    return names.display(os.path.basename(path))[:LONGEST_NAME] if path else "a picture"
+
+
+def _deleted(row: Record | None) -> Deleted | None:
+    if row is None:
+        return None
+    name = _name(row["path"]) if row["name"] is None else row["name"]
+    return Deleted(row["tombstone_id"], name, row["deleted_at"], row["distance"])
 
 
 async def exactly(sql: Connection[Any], sha256: bytes, size: int) -> Deleted | None:
@@ -93,10 +114,10 @@ async def exactly(sql: Connection[Any], sha256: bytes, size: int) -> Deleted | N
 # in; another moment on the camera's clock is another picture, however much alike.
 _DELETED = f"""
 SELECT t.id AS tombstone_id, NULL::bigint AS asset_id, t.kind, t.width, t.height, t.duration_ms, t.taken_at,
-       t.name, t.deleted_at FROM tombstone t WHERE {{tombstone}}
+       t.name, NULL::bytea AS path, t.deleted_at FROM tombstone t WHERE {{tombstone}}
 UNION ALL
 SELECT NULL, a.id, a.kind, {_SHAPE.format("width", "height")}, {_SHAPE.format("height", "width")},
-       a.duration_ms, {_CAMERA_TIME}, left({_NAME}, 200), coalesce(a.trashed_at, now())
+       a.duration_ms, {_CAMERA_TIME}, NULL, {_PATH}, coalesce(a.trashed_at, now())
 FROM asset a WHERE a.state = 'trashed' AND {{asset}}
 """
 _LIKE_IT = """
@@ -106,7 +127,7 @@ AND (d.taken_at IS NULL OR $6::timestamp IS NULL OR d.taken_at = $6)
 AND NOT EXISTS (SELECT FROM welcome WHERE sha256 = $7 AND size = $8)
 """
 _ALIKE = f"""
-SELECT d.tombstone_id, d.name, d.deleted_at, c.distance
+SELECT d.tombstone_id, d.name, d.path, d.deleted_at, c.distance
 FROM (SELECT * FROM ({nearby("deleted", "$1::bigint", "$2::smallint")}) n) c CROSS JOIN LATERAL (
     {_DELETED.format(tombstone="t.id = c.tombstone_id", asset="a.id = c.asset_id")}
 ) d
@@ -118,10 +139,10 @@ _FILM = "{0}.kind = 'video' AND {0}.duration_ms BETWEEN $1 AND $2"
 _FILMS = f"""
 SELECT d.tombstone_id, d.asset_id FROM (
     {_DELETED.format(tombstone=_FILM.format("t"), asset=_FILM.format("a"))}
-) d WHERE {_LIKE_IT} LIMIT 50
+) d WHERE {_LIKE_IT} ORDER BY abs(d.duration_ms - ($1::bigint + $2::bigint) / 2) LIMIT {SUSPECTS}
 """
 _FRAMES = f"""
-SELECT d.tombstone_id, d.name, d.deleted_at, alike.distance
+SELECT d.tombstone_id, d.name, d.path, d.deleted_at, alike.distance
 FROM unnest($1::bigint[], $2::bigint[]) AS film(tombstone_id, asset_id) CROSS JOIN LATERAL (
     {_DELETED.format(tombstone="t.id = film.tombstone_id", asset="a.id = film.asset_id")}
 ) d CROSS JOIN LATERAL (
@@ -151,7 +172,7 @@ async def alike(sql: Connection[Any], sha256: bytes, size: int, decoded: Decoded
         *_described(sha256, size, decoded),
         _milliseconds(decoded),
     )
-    return row and Deleted(*row)
+    return _deleted(row)
 
 
 class Suspects(msgspec.Struct, frozen=True):
@@ -181,7 +202,7 @@ async def film(sql: Connection[Any], suspects: Suspects, frames: Sequence[Frame]
         [f.fingerprint.hash for f in frames],
         [f.fingerprint.reach for f in frames],
     )
-    return row and Deleted(*row)
+    return _deleted(row)
 
 
 def _milliseconds(decoded: Decoded) -> int | None:

@@ -204,7 +204,8 @@ class Import:
     async def _look_up(self, read: Read) -> Known | None:
         async with self.database.one_statement() as sql:
             known = await finishing.known(sql, self.claimed, read)
-            if known is None:
+            if known is None or known.inside:
+                # A page within a volume is no reason to bring back by itself what was deleted.
                 await kept_out.check_content(sql, read)
             return known
 
@@ -306,7 +307,7 @@ class Import:
             await uow.sql.execute(
                 "UPDATE root_entry SET detail = $2 WHERE id = $1",
                 self.waiting.entry_id,
-                f"stored, but the source stayed: {failure.detail or failure.reason}"[:500],
+                f"{finishing.SOURCE_STAYED}: {failure.detail or failure.reason}"[:500],
             )
 
     async def _fail(self, lend: Lend, failure: MediaFailure) -> str:

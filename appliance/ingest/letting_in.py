@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 100
 """So few files are what a person waits for; more take their turn among other batches."""
+CHUNK = 5_000
 KEPT_OUT = "e.outcome = 'skipped' AND e.reason = 'tombstoned'"
 """SQL: an entry `e` that a deletion keeps out; the partial indexes say it in the same words."""
 
@@ -89,6 +90,22 @@ async def forget(uow: UnitOfWork, tombstone_id: int, *, person: int | None) -> t
         await duplicates.welcome(uow.sql, found.sha256, found.size, person=person)
         await _queue(uow, [row["id"] for row in rows])
     return found.name, len(rows)
+
+
+async def look_again(uow: UnitOfWork, after: int) -> tuple[int, int]:
+    """Have the next files judged anew that were kept out by their look: how many, and the last of them.
+
+    What they looked like may have come back from the trash, or its deletion may be forgotten.
+    """
+    rows = await uow.sql.fetch(
+        "SELECT e.id FROM root_entry e JOIN root r ON r.id = e.root_id AND r.status = 'ready'"
+        f" WHERE {KEPT_OUT} AND e.detail IS NOT NULL AND e.id > $1 ORDER BY e.id LIMIT $2",
+        after,
+        CHUNK,
+    )
+    if rows:
+        await _queue(uow, [row["id"] for row in rows])
+    return len(rows), rows[-1]["id"] if rows else 0
 
 
 # As trying again after a failure: one batch for each root.

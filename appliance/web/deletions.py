@@ -42,6 +42,21 @@ class DeletionsController(Controller):
             name = await letting_in.let_in(uow, entry, person=person_of(request))
         return await self._said(request, f"{name} is brought in.")
 
+    @post("/again", status_code=200)
+    async def look_again(self, request: AnyRequest) -> Response[Any]:
+        """Have all files judged anew that were kept out by their look."""
+        total = after = 0
+        while True:
+            async with db.unit_of_work() as uow:
+                count, after = await letting_in.look_again(uow, after)
+            total += count
+            if not count:
+                break
+        if not total:
+            return await self._said(request, "No file is kept out by its look.")
+        again = words.count(total, "file is", "files are")
+        return await self._said(request, f"{again} looked at again. What still looks deleted stays out.")
+
     @post("/{tombstone:int}", status_code=200)
     async def forget(self, request: AnyRequest, tombstone: int) -> Response[Any]:
         """Forget one deletion."""

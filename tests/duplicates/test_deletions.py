@@ -97,6 +97,76 @@ async def test_a_forgotten_deletion_lets_its_files_in_and_keeps_no_copy_out(
     assert await names(doubles) == ["a.jpg", "copy.jpg"]
 
 
+@pytest.mark.parametrize("for_good", [True, False])
+async def test_what_its_look_kept_out_comes_in_when_the_cause_is_over_and_it_is_looked_at_again(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path, for_good: bool
+) -> None:
+    put(folder, "a.jpg", jpeg(scene(1)))
+    put(folder, "other.jpg", jpeg(scene(2)))
+    await doubles.imports.scan(folder)
+    ids = await doubles.ids("a.jpg")
+    await doubles.lib.act("trash", ids)
+    await delete(doubles, "other.jpg")
+    if for_good:
+        await doubles.lib.act("purge", ids)
+    put(folder, "copy.jpg", jpeg(scene(1), 80))
+    put(folder, "other copy.jpg", jpeg(scene(2), 80))
+    await doubles.imports.scan(folder)
+    assert {"copy.jpg", "other copy.jpg"} <= set(kept(await client.get("/deletions")))
+    if for_good:
+        tombstone = await doubles.lib.value("SELECT id FROM tombstone WHERE name = 'a.jpg'")
+        await client.post(f"/deletions/{tombstone}")
+    else:
+        await doubles.lib.act("restore", ids)
+
+    answer = await client.post("/deletions/again")
+
+    assert "2 files are looked at again." in answer.text
+    await doubles.imports.drain()
+    assert "copy.jpg" in await names(doubles)
+    page = await client.get("/deletions")
+    assert {"other copy.jpg", "other.jpg"} == set(kept(page))
+
+
+async def test_looking_again_at_nothing_says_so(client: httpx.AsyncClient) -> None:
+    assert "No file is kept out by its look." in (await client.post("/deletions/again")).text
+
+
+async def test_a_deleted_picture_whose_file_lies_nowhere_is_not_listed_as_kept_out(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path
+) -> None:
+    await send(doubles.imports, "sent.jpg", jpeg(scene(1)))
+    await doubles.imports.drain()
+    for number, name in enumerate(("lost.jpg", "there.jpg", "there too.jpg", "and there.jpg")):
+        put(folder, name, jpeg(scene(2 + number)))
+    await doubles.imports.scan(folder)
+    (folder / "lost.jpg").unlink()
+    await doubles.imports.scan(folder)
+    ids = [row["id"] for row in await doubles.lib.rows("SELECT id FROM asset")]
+    await doubles.lib.act("trash", ids)
+    await doubles.lib.act("purge", ids)
+
+    page = await client.get("/deletions")
+
+    assert set(kept(page)) == {"there.jpg", "there too.jpg", "and there.jpg"}
+    assert len(re.findall(r'id="deleted-', page.text)) == 5
+
+
+async def test_a_moved_source_is_listed_only_where_it_stayed(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path
+) -> None:
+    put(folder, "gone.jpg", jpeg(scene(1)))
+    put(folder, "stayed.jpg", jpeg(scene(2)))
+    await doubles.imports.scan(folder, Mode.MOVE)
+    await doubles.lib.execute(
+        "UPDATE root_entry SET detail = 'stored, but the source stayed: no right' WHERE path = 'stayed.jpg'"
+    )
+
+    await delete(doubles, "gone.jpg", "stayed.jpg")
+
+    assert set(kept(await client.get("/deletions"))) == {"stayed.jpg"}
+
+
 async def test_a_file_that_would_move_into_the_library_stays_where_it_is_until_it_is_let_in(
     client: httpx.AsyncClient, doubles: Doubles, folder: Path
 ) -> None:

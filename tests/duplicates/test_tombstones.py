@@ -11,6 +11,8 @@ from appliance.core import settings
 from appliance.ingest.models import Mode
 from tests.duplicates.conftest import Doubles, film, jpeg, png, scene
 from tests.ingest.conftest import tree
+from tests.library.books import unpack
+from tests.media.zips import zipped
 from tests.media_files import put
 
 
@@ -167,6 +169,61 @@ async def test_what_comes_back_from_the_trash_keeps_no_copy_out(doubles: Doubles
     again = await doubles.imports.scan(folder)
 
     assert again.imported == 1
+
+
+async def test_a_deleted_picture_that_is_a_page_of_a_volume_too_comes_in_no_other_way(
+    doubles: Doubles, folder: Path
+) -> None:
+    content = jpeg(scene(1))
+    put(folder, "a.jpg", content)
+    await doubles.imports.scan(folder)
+    await delete(doubles, "a.jpg")
+    put(folder, "book.cbz", zipped({"1.jpg": content, "2.jpg": jpeg(scene(2))}))
+    await doubles.imports.scan(folder)
+    await unpack(doubles.imports)
+    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 2
+
+    put(folder, "again.jpg", content)
+    again = await doubles.imports.scan(folder)
+
+    assert (again.duplicate, again.skipped) == (0, 2)
+    assert (await entries(doubles))["again.jpg"][:2] == ("skipped", "tombstoned")
+    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 2
+
+
+async def test_a_deletion_is_known_by_the_name_of_its_file_and_by_no_words(
+    doubles: Doubles, folder: Path
+) -> None:
+    put(folder, "Übung.jpg", jpeg(scene(1)))
+    await doubles.imports.scan(folder)
+    ids = await doubles.ids("Übung.jpg")
+    await doubles.lib.act("title", ids, title="A secret")
+    put(folder, "copy.jpg", jpeg(scene(1), 80))
+    await doubles.lib.act("trash", ids)
+    await doubles.imports.scan(folder)
+    assert str((await entries(doubles))["copy.jpg"][2]).startswith("It looks like Übung.jpg, put into the")
+
+    await doubles.lib.act("purge", ids)
+
+    assert await doubles.lib.value("SELECT name FROM tombstone") == "Übung.jpg"
+
+
+async def test_a_deleted_film_is_found_among_many_of_its_length(doubles: Doubles, folder: Path) -> None:
+    await doubles.lib.execute(
+        "INSERT INTO tombstone (sha256, size, kind, width, height, duration_ms, name)"
+        " SELECT sha256(n::text::bytea), n, 'video', 320, 240, 9900 + 200 * (n % 2), n::text"
+        " FROM generate_series(1, 300) n"
+    )
+    put(folder, "a.mp4", film(range(10)))
+    await doubles.imports.scan(folder)
+    await doubles.hash_films()
+    await delete(doubles, "a.mp4")
+
+    put(folder, "again.mp4", film(range(10), (160, 120), crf=32, gop=250))
+    again = await doubles.imports.scan(folder)
+
+    assert again.imported == 0
+    assert (await entries(doubles))["again.mp4"][:2] == ("skipped", "tombstoned")
 
 
 @pytest.mark.parametrize("for_good", [True, False])
