@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.core import db
 from appliance.core.offload import child, python
-from appliance.ingest import scanning, walk
+from appliance.ingest import scanning, telling, walk
 from appliance.library import sweeping
 from queues import lanes
 from queues.declare import hours, minutes, seconds, task
@@ -39,7 +39,7 @@ async def _sweep(run: Run, base: Path, unnamed: Unnamed) -> None:
         async for record in scanning.records(process.stdout):
             if run.wrap_up.is_set():
                 return
-            if isinstance(record, walk.Files):
+            if isinstance(record, telling.Files):
                 await _judge(run, base, [s.path for s in record.seen], unnamed)
                 await asyncio.sleep(0)
 

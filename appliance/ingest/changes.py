@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from appliance.core.db import Database, UnitOfWork
-from appliance.ingest import catching_up, scanning, services, vanished, walk
+from appliance.ingest import catching_up, scanning, services, telling, vanished
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.models import Mode
 from appliance.ingest.recording import record_files
@@ -48,9 +48,9 @@ class Look:
         self.root = root
         self.worker_id = worker_id
         self.walking = Walking(0, uuid.uuid4(), root.id, root.path, b"", None, root.mode, root.identity)
-        self.seen: list[walk.Seen] = []
+        self.seen: list[telling.Seen] = []
         self.vanished: set[int] = set()
-        self.finished: list[walk.Finished] = []
+        self.finished: list[telling.Finished] = []
         self.gone: list[bytes] = []
         self.found = 0
 
@@ -70,21 +70,21 @@ class Look:
         except (ScanGoesOn, LostWalk):
             return
 
-    async def _take(self, record: walk.Record) -> None:
+    async def _take(self, record: telling.Record) -> None:
         match record:
-            case walk.Unavailable(cause):
+            case telling.Unavailable(cause):
                 raise RootUnavailable(self.walking.root, cause)
-            case walk.Top():
+            case telling.Top():
                 await scanning.recognise(self.database, self.walking, record)
-            case walk.Files(seen):
+            case telling.Files(seen):
                 self.seen += seen
-            case walk.Gone(directory):
+            case telling.Gone(directory):
                 self.gone.append(directory)
                 self.vanished |= await self._within(directory)
-            case walk.Finished():
+            case telling.Finished():
                 await self._compare(record)
 
-    async def _compare(self, folder: walk.Finished) -> None:
+    async def _compare(self, folder: telling.Finished) -> None:
         """What a folder holds beside what was known of it."""
         told = [s.path for s in self.seen]
         if (folder.directory or b".") not in told:
@@ -109,10 +109,10 @@ class Look:
             )
         new = {r["path"] for r in rows}
         fresh = [s for s in seen if s.path in new]
-        for at in range(0, len(fresh), walk.CHUNK):
+        for at in range(0, len(fresh), telling.CHUNK):
             async with self.database.unit_of_work() as uow:
                 await self._begin(uow)
-                await record_files(uow, self.walking, fresh[at : at + walk.CHUNK])
+                await record_files(uow, self.walking, fresh[at : at + telling.CHUNK])
         self.found += len(fresh)
 
     async def _within(self, directory: bytes) -> set[int]:

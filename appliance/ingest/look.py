@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.core import clock
 from appliance.core.errors import VitrineError
-from appliance.ingest import identity, walk
+from appliance.ingest import identity, telling, walk
 from appliance.ingest.folders import folder
 
 
@@ -90,7 +90,7 @@ def measure(path: bytes, seconds: float) -> dict[str, Any]:
     """Files and bytes that a scan would meet; `complete` is false when the time was up before the end."""
     until, files, size = clock.monotonic() + seconds, 0, 0
     for record in walk.Walk(path, None, frozenset()).records(b""):
-        if isinstance(record, walk.Files):
+        if isinstance(record, telling.Files):
             media = [s for s in record.seen if not s.verdict]
             files, size = files + len(media), size + sum(s.size for s in media)
         if clock.monotonic() > until:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.core.db import UnitOfWork
-from appliance.ingest import walk
+from appliance.ingest import telling
 from appliance.ingest.facts import FilesFound
 from appliance.ingest.walking import LostWalk, Walking
 
@@ -12,7 +12,7 @@ DISPLACED = -1
 """In place of an inode: what was known of this file went to another path, so that it must be read."""
 
 
-async def record_files(uow: UnitOfWork, walking: Walking, seen: list[walk.Seen]) -> None:
+async def record_files(uow: UnitOfWork, walking: Walking, seen: list[telling.Seen]) -> None:
     """Compare a chunk with what was known and queue what is new or changed.
 
     A path that this batch has met already (the walk was interrupted and goes on) counts once.

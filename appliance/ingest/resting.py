@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from appliance.core.drains import Claimed
-from appliance.ingest import walk
+from appliance.ingest import seeing
 
 
 if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-SETTLE_S = walk.YOUNG_NS / 1e9
+SETTLE_S = seeing.YOUNG_NS / 1e9
 """A file that changed just now is read after this, if it is still the same by then."""
 DUE = "(t.run_at IS NULL OR t.run_at <= now())"
 """SQL: this task need not wait for its file to rest."""

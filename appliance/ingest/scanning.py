@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from appliance.core import clock
 from appliance.core.db import Database
-from appliance.ingest import identity, looking, services, walk
+from appliance.ingest import identity, looking, services, telling
 from appliance.ingest.recording import record_files
 from appliance.ingest.walking import LostWalk, RootUnavailable, WalkBroke, Walking, load
 
@@ -26,16 +26,16 @@ PATIENCE = 10
 """As often a walk may break off before its batch ends with an error."""
 
 
-async def records(stream: asyncio.StreamReader) -> AsyncIterator[walk.Record]:
+async def records(stream: asyncio.StreamReader) -> AsyncIterator[telling.Record]:
     """Read the child's framed records until it says that it is done."""
     while True:
         try:
-            head = await stream.readexactly(walk.LENGTH.size)
-            body = await stream.readexactly(walk.LENGTH.unpack(head)[0])
+            head = await stream.readexactly(telling.LENGTH.size)
+            body = await stream.readexactly(telling.LENGTH.unpack(head)[0])
         except asyncio.IncompleteReadError:
             raise WalkBroke("The walk of the folder broke off again and again") from None
-        record = walk.decode(body)
-        if isinstance(record, walk.End):
+        record = telling.decode(body)
+        if isinstance(record, telling.End):
             return
         yield record
 
@@ -50,9 +50,9 @@ async def follow(
     """Record a walk as it is told; False when it was asked to stop early (it can be resumed)."""
     notes = Notes()
     async for record in records(stream):
-        if isinstance(record, walk.Unavailable):
+        if isinstance(record, telling.Unavailable):
             raise RootUnavailable(walking.root, record.cause)
-        if isinstance(record, walk.Top):
+        if isinstance(record, telling.Top):
             await recognise(database, walking, record)
         notes.add(record)
         if notes.due:
@@ -92,7 +92,7 @@ async def set_aside(database: Database, root_id: int, root: bytes) -> bool:
     return True
 
 
-async def recognise(database: Database, walking: Walking, top: walk.Top) -> None:
+async def recognise(database: Database, walking: Walking, top: telling.Top) -> None:
     """Refuse a root that is empty or another disk; the same library on a new disk is taken as it is."""
     async with database.unit_of_work() as uow:
         known = await knows(uow.sql, walking.root_id)
@@ -119,21 +119,21 @@ class Notes:
     """What a walk told and no row says yet: one transaction serves many small folders."""
 
     def __init__(self) -> None:
-        self.seen: list[walk.Seen] = []
-        self.finished: list[walk.Finished] = []
+        self.seen: list[telling.Seen] = []
+        self.finished: list[telling.Finished] = []
         self._written = 0.0
 
-    def add(self, record: walk.Record) -> None:
+    def add(self, record: telling.Record) -> None:
         """Take a record in; the order of files and ends of folders stays."""
-        if isinstance(record, walk.Files):
+        if isinstance(record, telling.Files):
             self.seen += record.seen
-        elif isinstance(record, walk.Finished):
+        elif isinstance(record, telling.Finished):
             self.finished.append(record)
 
     @property
     def due(self) -> bool:
         """True for a full chunk, and often enough for someone who watches."""
-        full = len(self.seen) >= walk.CHUNK or len(self.finished) >= walk.CHUNK
+        full = len(self.seen) >= telling.CHUNK or len(self.finished) >= telling.CHUNK
         return full or clock.monotonic() - self._written >= TELL_S
 
     def clear(self) -> None:
@@ -151,7 +151,7 @@ async def _write_down(database: Database, walking: Walking, notes: Notes) -> Non
     notes.clear()
 
 
-async def remember_folders(sql: Connection[Any], walking: Walking, finished: list[walk.Finished]) -> None:
+async def remember_folders(sql: Connection[Any], walking: Walking, finished: list[telling.Finished]) -> None:
     """Note when the names in folders were read, so that only changed ones are read again."""
     last = {f.directory: f.mtime_ns for f in finished}
     await sql.execute(

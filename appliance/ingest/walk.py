@@ -10,96 +10,36 @@ from __future__ import annotations
 import json
 import os
 import stat
-import struct
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
 import msgspec
 
-from appliance.ingest import identity
-from appliance.media.reasons import Reason
+from appliance.ingest import identity, seeing
+from appliance.ingest.telling import (
+    CHUNK,
+    UNSURE,
+    End,
+    Files,
+    Finished,
+    Gone,
+    Record,
+    Seen,
+    Top,
+    Unavailable,
+    write,
+)
+from appliance.media.moments import mtime_ns_of
 
 
-CHUNK = 1000
-LENGTH = struct.Struct(">I")
 # Folders that other programs keep for themselves; their pictures are copies or waste.
 FOREIGN = frozenset(
     {b"@eaDir", b"#recycle", b"#snapshot", b"$RECYCLE.BIN", b"System Volume Information", b"lost+found"}
 )
-FOREIGN_FILES = frozenset({b"Thumbs.db", b"desktop.ini", b"ehthumbs.db"})
-INT64 = 2**63
 DEEPEST = 2000
 """Bytes of a path that is still walked into: an index of the database holds no longer ones."""
-UNSURE = -1
-"""The time of a folder that may change once more within the same tick of its clock."""
-RACY_NS = 2_000_000_000
-YOUNG_NS = 3_000_000_000
-"""A file that changed so short a time ago may still be growing."""
-LEAST_MS = 500
-"""So far apart the two looks at such a file are at least."""
-
-
-class Top(msgspec.Struct, tag="top", frozen=True):
-    """What the root is, told first."""
-
-    identity: str
-    steady: bool
-    empty: bool
-
-
-class Seen(msgspec.Struct, array_like=True, frozen=True):
-    """One path that is not a directory; `verdict` is a reason to skip it, or empty."""
-
-    path: bytes
-    size: int
-    mtime_ns: int
-    inode: int
-    """0 where it says nothing: on file systems that number files as they go, and on disks within."""
-    verdict: str
-    rest_ms: int = 0
-    """How long it must still stay as it is before it is read: it changed a moment ago."""
-
-
-class Files(msgspec.Struct, tag="files", frozen=True):
-    """Some files of one directory."""
-
-    seen: list[Seen]
-
-
-class Finished(msgspec.Struct, tag="finished", frozen=True):
-    """All files of this directory were told; an interrupted walk goes on behind it."""
-
-    directory: bytes
-    mtime_ns: int = UNSURE
-
-
-class Unavailable(msgspec.Struct, tag="unavailable", frozen=True):
-    """The root itself cannot be read: nothing under it may be judged."""
-
-    cause: str
-
-
-class Gone(msgspec.Struct, tag="gone", frozen=True):
-    """A folder that was known is not there any more."""
-
-    directory: bytes
-
-
-class End(msgspec.Struct, tag="end", frozen=True):
-    """The walk is complete."""
-
-
-Record = Top | Files | Finished | Gone | Unavailable | End
-_encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
-
-
-def decode(body: bytes) -> Record:
-    """Read one record."""
-    return _decoder.decode(body)
 
 
 def arguments(
@@ -184,7 +124,7 @@ class Walk:
             return
         if not stat.S_ISDIR(found.st_mode):
             yield Gone(directory)
-        elif found.st_mtime_ns != mtime_ns:
+        elif mtime_ns_of(found) != mtime_ns:
             subdirectories: list[bytes] = []
             yield from self._directory(directory, subdirectories)
             yield from self.below([d for d in sorted(subdirectories, reverse=True) if d not in known])
@@ -204,7 +144,7 @@ class Walk:
         told = self.after is not None and _parts(relative) <= self.after
         mtime_ns = UNSURE
         try:
-            mtime_ns = settled(os.stat(self._absolute(relative)).st_mtime_ns)
+            mtime_ns = seeing.settled(os.stat(self._absolute(relative)))
             with os.scandir(self._absolute(relative)) as entries:
                 yield from self._files(relative, entries, subdirectories, told=told)
         except (FileNotFoundError, NotADirectoryError):
@@ -212,7 +152,7 @@ class Walk:
             return
         except OSError:
             # Told like a file that cannot be read, so that it is listed for as long as it is closed.
-            yield Files([closed(relative or b".")])
+            yield Files([seeing.closed(relative or b".")])
             mtime_ns = UNSURE
         if not told:
             yield Finished(relative, mtime_ns)
@@ -247,7 +187,7 @@ class Walk:
         if self._foreign(entry):
             return None
         if len(path) > DEEPEST:
-            return closed(path)
+            return seeing.closed(path)
         subdirectories.append(path)
         return None
 
@@ -258,13 +198,11 @@ class Walk:
         except FileNotFoundError:
             return None
         except OSError:
-            return closed(path)
+            return seeing.closed(path)
         return self._described(path, found)
 
     def _described(self, path: bytes, found: os.stat_result) -> Seen:
-        inode = found.st_ino % INT64 if self.steady and found.st_dev == self.device else 0
-        verdict = _verdict(os.path.basename(path), found)
-        return Seen(path, found.st_size, found.st_mtime_ns, inode, verdict, _rest_ms(found))
+        return seeing.file(path, found, numbered=self.steady and found.st_dev == self.device)
 
     def _wanted(self, directory: bytes) -> bool:
         """False for a subtree that lies wholly before the resume point."""
@@ -295,41 +233,9 @@ def _parts(path: bytes) -> tuple[bytes, ...]:
     return tuple(p for p in path.split(b"/") if p)
 
 
-def closed(path: bytes) -> Seen:
-    """Something that is there and does not let itself be looked at."""
-    return Seen(path, 0, 0, 0, Reason.UNREADABLE)
-
-
-def settled(mtime_ns: int) -> int:
-    """The time of a folder, unless it is so fresh that a change after this look could have the same."""
-    return UNSURE if mtime_ns > time.time_ns() - RACY_NS else mtime_ns
-
-
-def _rest_ms(found: os.stat_result) -> int:
-    """What is left of its rest; all of it where its time lies ahead, as clocks of network shares may."""
-    left = max(found.st_mtime_ns, found.st_ctime_ns) + YOUNG_NS - time.time_ns()
-    return 0 if left <= 0 else max(LEAST_MS, min(left, YOUNG_NS) // 1_000_000)
-
-
-def _verdict(name: bytes, found: os.stat_result) -> str:
-    if stat.S_ISLNK(found.st_mode):
-        return Reason.SYMLINK
-    if not stat.S_ISREG(found.st_mode):
-        return Reason.SPECIAL
-    if name.startswith(b".") or name in FOREIGN_FILES:
-        return Reason.HIDDEN
-    return ""
-
-
-def write(record: Record, out: BinaryIO) -> None:
-    """Frame one record."""
-    body = _encoder.encode(record)
-    out.write(LENGTH.pack(len(body)) + body)
-
-
 def remembered(folders: dict[bytes, int], doubtful: list[bytes], out: BinaryIO) -> None:
     """Write known folders with their times, and doubtful files, for a child that looks for changes."""
-    out.write(_encoder.encode((list(folders.items()), doubtful)))
+    out.write(msgspec.msgpack.encode((list(folders.items()), doubtful)))
 
 
 def _told(asked: dict[str, Any]) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from appliance.media import hops, storing
 from appliance.media.hops import Broken, Hop
+from appliance.media.moments import mtime_ns_of
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import HEAD, Family, Sniffed, sniff
 from appliance.media.wire import OpenRequest, Read, Stat
@@ -93,7 +94,7 @@ class Source:
         """Fail when the file is no longer the one that was opened."""
         now, then = os.fstat(self.descriptor), self._opened
         if (now.st_size, now.st_mtime_ns) != (then.st_size, then.st_mtime_ns):
-            seen = (now.st_size, now.st_mtime_ns)
+            seen = (now.st_size, mtime_ns_of(now))
             raise MediaFailure(Reason.CHANGED, "size or time changed while it was read", seen=seen)
 
     def close(self) -> None:
@@ -128,8 +129,8 @@ def _checked(descriptor: int, expect: Stat | None) -> Source:
     seen = os.fstat(descriptor)
     if not stat.S_ISREG(seen.st_mode):
         raise MediaFailure(Reason.SPECIAL, "not a regular file")
-    if expect is not None and (seen.st_size, seen.st_mtime_ns) != (expect.size, expect.mtime_ns):
-        now = (seen.st_size, seen.st_mtime_ns)
+    now = (seen.st_size, mtime_ns_of(seen))
+    if expect is not None and now != (expect.size, expect.mtime_ns):
         raise MediaFailure(Reason.CHANGED, "not the file that the scan saw", seen=now)
     if seen.st_size == 0:
         raise MediaFailure(Reason.EMPTY, "0 bytes")
@@ -214,7 +215,7 @@ def read(request: OpenRequest, look: Callable[[Source], None] = _anything) -> tu
 
 def _answer(source: Source, digest: bytes) -> Read:
     seen = source.seen
-    return Read(digest, seen.st_size, seen.st_mtime_ns, seen.st_ino, seen.st_dev, source.sniffed)
+    return Read(digest, seen.st_size, mtime_ns_of(seen), seen.st_ino, seen.st_dev, source.sniffed)
 
 
 def _hashed(source: Source, target: int | None) -> bytes:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 
+from appliance.media.moments import mtime_ns_of
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Stat
 
@@ -112,7 +113,7 @@ def remove_source(path: bytes, expect: Stat) -> None:
     step("removing")
     try:
         seen = os.lstat(path)
-        if not stat.S_ISREG(seen.st_mode) or (seen.st_size, seen.st_mtime_ns) != (
+        if not stat.S_ISREG(seen.st_mode) or (seen.st_size, mtime_ns_of(seen)) != (
             expect.size,
             expect.mtime_ns,
         ):

@@ -19,6 +19,7 @@ from appliance.core.errors import Unavailable, VitrineError
 from appliance.library.files import Original
 from appliance.media import hops
 from appliance.media.hops import Hop
+from appliance.media.moments import mtime_ns_of
 
 
 AnyRequest = Request[Any, Any, Any]
@@ -90,7 +91,7 @@ def open_recorded(original: Original) -> int:
 
 def _is_the_same(found: os.stat_result, original: Original) -> bool:
     # A file of ours is named by its content; its time is that of the copy, not of what was copied.
-    return found.st_size == original.size and (original.stored or found.st_mtime_ns == original.mtime_ns)
+    return found.st_size == original.size and (original.stored or mtime_ns_of(found) == original.mtime_ns)
 
 
 def _open_without_links(original: Original) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import uuid
 from collections import Counter
@@ -14,7 +15,7 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.ingest import catching_up, claims, folders, scanning, services, vanished, walk
+from appliance.ingest import catching_up, claims, folders, scanning, services, telling, vanished, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView
@@ -60,9 +61,10 @@ class Ingest:
             meanwhile()
         found += told
         reader = asyncio.StreamReader()
+        frames = io.BytesIO()
         for record in found[:only]:
-            frame = walk._encoder.encode(record)
-            reader.feed_data(walk.LENGTH.pack(len(frame)) + frame)
+            telling.write(record, frames)
+        reader.feed_data(frames.getvalue())
         reader.feed_eof()
         await scanning.follow(self.db, walking, reader, stop=lambda: False)
         if await vanished.judge(self.db, walking) is vanished.Verdict.JUDGED:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from appliance.core import clock
-from appliance.ingest import resting, services, walk
+from appliance.ingest import resting, services, telling, walk
 from tests.ingest.conftest import Ingest
 from tests.media_files import jpeg, put
 from tests.servers import wait_until
@@ -86,7 +86,9 @@ def test_what_rests_for_a_while_is_read_at_once(folder: Path) -> None:
     def told() -> bool:
         """Whether the walk says that it is fresh; the change of its time is what just happened to it."""
         files = [
-            r for r in walk.Walk(bytes(folder), None, frozenset()).records(b"") if isinstance(r, walk.Files)
+            r
+            for r in walk.Walk(bytes(folder), None, frozenset()).records(b"")
+            if isinstance(r, telling.Files)
         ]
         return files[0].seen[0].rest_ms > 0
 
