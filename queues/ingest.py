@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from appliance.core import db, log, room, settings
+from appliance.core import db, log, names, room, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
+from appliance.core.errors import VitrineError
 from appliance.core.offload import Child, child, python
 from appliance.ingest import (
     catching_up,
     claims,
     finishing,
+    forgetting,
     resting,
     roots,
     scanning,
@@ -34,7 +36,7 @@ from appliance.media.reasons import Reason
 from queues import lanes
 from queues.declare import Ledger, days, minutes, seconds, task
 from queues.decoders import pool
-from queues.runs import Run
+from queues.runs import Run, describe
 
 
 if TYPE_CHECKING:
@@ -59,13 +61,19 @@ async def scan(run: Run) -> None:
     """Walk a folder and note what is new or changed; nothing is opened."""
     async with db.unit_of_work() as uow:
         walking = await scanning.load(uow.sql, run.row, run.claim)
+    try:
+        await _walk(run, walking)
+    except scanning.LostWalk:
+        # Cancelled with its batch, or given to someone else: whoever did that has said so already.
+        return
+
+
+async def _walk(run: Run, walking: scanning.Walking) -> None:
     argument = walk.arguments(walking.root, walking.under, walking.after, [str(settings.current().data)])
     async with child(python("appliance.ingest.walk", argument), limit=minutes(60)) as process:
         stop = lambda: run.wrap_up.is_set() or run.cancelled  # noqa: E731
         try:
             complete = await scanning.follow(db.current(), walking, process.stdout, stop=stop)
-            if complete and await vanished.judge(db.current(), walking) is vanished.Verdict.JUDGED:
-                await catching_up.catch_up(db.current(), walking)
         except scanning.WalkBroke:
             if not await _goes_on(run, walking, process):
                 raise
@@ -74,17 +82,26 @@ async def scan(run: Run) -> None:
             async with db.unit_of_work() as uow:
                 await scanning.mark_away(uow.sql, walking, gone.cause)
             raise
-        except scanning.LostWalk:
-            # Cancelled with its batch, or given to someone else: whoever did that has said so already.
-            return
+    if complete:
+        await _judge(run, walking)
+        return
     async with db.unit_of_work() as uow:
-        if not complete:
-            # Whoever cancelled it does not want it to go on by itself.
-            await run.finish(uow, "cancelled" if run.cancelled else "pending")
-            uow.record(ScanQueued())
-            return
-        await scanning.conclude(uow.sql, walking)
-        await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()"))
+        # Whoever cancelled it does not want it to go on by itself.
+        await run.finish(uow, "cancelled" if run.cancelled else "pending")
+        uow.record(ScanQueued())
+
+
+async def _judge(run: Run, walking: scanning.Walking) -> None:
+    """What follows from a whole walk; its end is one transaction, root before batch before files."""
+    judged = await vanished.judge(db.current(), walking) is vanished.Verdict.JUDGED
+    if judged:
+        await catching_up.catch_up(db.current(), walking)
+    async with db.unit_of_work() as uow:
+        await scanning.mark_read(uow.sql, walking)
+        if not await run.finish(uow, "importing", walked_at=await uow.sql.fetchval("SELECT now()")):
+            raise scanning.LostWalk("The scan was taken over")
+        if judged:
+            await forgetting.forget(uow.sql, walking)
         await services.close_batches(uow.sql)
         uow.record(FilesFound())
 
@@ -167,12 +184,15 @@ async def watch_folders(run: Run) -> None:
         async with at_once:
             return await watching.look(run.settings, database, root, run.worker_id)
 
-    found = await asyncio.gather(
-        *(one(root) for root in await watching.due(database)), return_exceptions=True
-    )
+    due = await watching.due(database)
+    found = await asyncio.gather(*(one(root) for root in due), return_exceptions=True)
     run.counts["files"] = sum(n for n in found if isinstance(n, int))
-    if failed := [error for error in found if isinstance(error, BaseException)]:
-        raise failed[0]
+    failed = [(names.display(r.path), e) for r, e in zip(due, found, strict=True) if isinstance(e, Exception)]
+    for root, error in failed:
+        log.get().error("look failed", root=root, error=describe(error), exc_info=error)
+    if failed:
+        told = "; ".join(f"{root}: {describe(error)}" for root, error in failed)
+        raise VitrineError(f"Not every folder could be looked at. {told}") from failed[0][1]
 
 
 @task(lane=lanes.MAINTENANCE, limit=seconds(60), cron="* * * * *", quiet=True)

@@ -62,7 +62,8 @@ async def end_those(sql: Connection[Any], which: str, value: int) -> list[int]:
 
 
 # The subquery is fenced off, so that only the few cancelled batches are looked into, never all that waits.
-# What had failed before it was tried again has failed still; anything else waits for a scan.
+# What had failed before it was tried again has failed still, and what a deletion kept out stays out; anything
+# else waits for a scan.
 _DROP = """
 WITH gone AS (
     DELETE FROM import_task WHERE id = ANY(ARRAY(
@@ -73,7 +74,8 @@ WITH gone AS (
         LIMIT $1))
     RETURNING entry_id
 ), back AS (
-    UPDATE root_entry e SET outcome = 'failed' FROM gone
+    UPDATE root_entry e SET outcome = CASE e.reason WHEN 'tombstoned' THEN 'skipped' ELSE 'failed' END
+    FROM gone
     WHERE e.id = gone.entry_id AND e.outcome = 'pending' AND e.reason IS NOT NULL
 )
 SELECT count(*) FROM gone

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from appliance.core.db import Database, UnitOfWork
-from appliance.ingest import catching_up, scanning, services, telling, vanished
+from appliance.ingest import catching_up, forgetting, scanning, services, telling, vanished
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.models import Mode
 from appliance.ingest.recording import record_files
 from appliance.ingest.services import Place
-from appliance.ingest.walking import LostWalk, RootUnavailable, WalkBroke, Walking, inside
+from appliance.ingest.walking import LostWalk, RootUnavailable, Walking, inside
 
 
 if TYPE_CHECKING:
@@ -55,7 +55,20 @@ class Look:
         self.found = 0
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Take in what the child tells, and judge at its end."""
+        """Take in what the child tells, and judge at its end.
+
+        However it ends early: what was not told is found by the next look, and what was begun by a scan.
+        """
+        try:
+            await self._take_all(stream)
+        except (ScanGoesOn, LostWalk):
+            return
+        except BaseException:
+            # Also one that is out of time: a batch left as it is would bar every scan of this root.
+            await asyncio.shield(self._leave_to_a_scan())
+            raise
+
+    async def _take_all(self, stream: asyncio.StreamReader) -> None:
         try:
             async for record in scanning.records(stream):
                 await self._take(record)
@@ -64,11 +77,6 @@ class Look:
             async with self.database.unit_of_work() as uow:
                 await scanning.mark_away(uow.sql, self.walking, away.cause)
             await self._leave_to_a_scan()
-        except WalkBroke:
-            # What was not told is found by the next look; what was begun, by a scan.
-            await self._leave_to_a_scan()
-        except (ScanGoesOn, LostWalk):
-            return
 
     async def _take(self, record: telling.Record) -> None:
         match record:
@@ -124,6 +132,8 @@ class Look:
         """From here on it is a batch, as a scan is."""
         if self.walking.batch_id:
             return
+        if not await services.hold_roots(uow.sql, [self.root.id]):
+            raise LostWalk("The folder was taken out of the library")
         batch_id = await uow.sql.fetchval(
             _BEGIN, self.root.id, self.root.mode, self.walking.claim, self.worker_id
         )
@@ -135,6 +145,8 @@ class Look:
         await self._record()
         gone = sorted(self.vanished)
         async with self.database.unit_of_work() as uow:
+            if not await services.hold_roots(uow.sql, [self.root.id]):
+                raise LostWalk("The folder was taken out of the library")
             files = await vanished.files_of_assets(uow.sql, gone)
             sidecars = await catching_up.sidecars(uow.sql, gone)
             if await vanished.too_many(uow.sql, self.root.id, files):
@@ -142,10 +154,10 @@ class Look:
                 await self._end(uow)
                 await services.queue_scan(uow, self.root.place)
                 return
-            if gone:
-                await uow.sql.execute(_FORGET, gone)
             if files or sidecars:
                 await self._begin(uow)
+            if gone:
+                await uow.sql.execute(_FORGET, gone)
         for at in range(0, len(files), vanished.CHUNK):
             await vanished.settle(self.database, self.walking, files[at : at + vanished.CHUNK])
         if self.walking.batch_id:
@@ -195,9 +207,8 @@ SELECT id FROM root_entry WHERE root_id = $1 AND path >= $2 AND path < $3 AND ou
 _WITHIN = """
 SELECT id FROM root_entry WHERE root_id = $1 AND path >= $2 AND path < $3 AND outcome <> 'missing'
 """
-_GONE = "DELETE FROM root_folder WHERE root_id = $1 AND path = ANY($2::bytea[])"
-_FORGET = """
-DELETE FROM root_entry WHERE id = ANY($1::bigint[]) AND outcome = 'failed' AND asset_id IS NULL
+_FORGET = f"""
+DELETE FROM root_entry e WHERE id = ANY($1::bigint[]) AND NOT ignored AND {forgetting.FAILURE}
 """
 
 

@@ -31,5 +31,11 @@ async def confirm(uow: UnitOfWork, root_id: int, batch_id: int) -> int:
 async def accept(uow: UnitOfWork, root_id: int) -> int:
     """Take whatever is mounted there now for this folder; the id of the scan."""
     batch_id = await roots.scan_now(uow, root_id)
+    if await uow.sql.fetchval("SELECT status FROM import_batch WHERE id = $1", batch_id) == "walking":
+        # It knows the disk that was there and would say once more that this is another one.
+        raise Conflict(
+            "This folder is being scanned at the moment",
+            "Wait for that scan to end or cancel it, and say then that the disk is right.",
+        )
     await uow.sql.execute("UPDATE root SET identity = NULL WHERE id = $1", root_id)
     return batch_id

@@ -232,6 +232,7 @@ SELECT count(*) FROM queued
 
 
 async def _queue(uow: UnitOfWork, which: Which, roots: list[int]) -> tuple[int, int]:
+    roots = await services.hold_roots(uow.sql, roots)
     await hold_walks(uow.sql)
     folders = await _look_again(uow, which, roots)
     queued: int = await uow.sql.fetchval(_RETRY, which.id, which.reason, roots)

@@ -61,7 +61,7 @@ async def let_in(uow: UnitOfWork, entry_id: int, *, person: int | None) -> str:
     """Bring one file in anyway; its name. The content stays welcome, whatever it looks like."""
     row = await uow.sql.fetchrow(
         "SELECT e.path, e.sha256, e.size, r.status FROM root_entry e JOIN root r ON r.id = e.root_id"
-        f" WHERE e.id = $1 AND {KEPT_OUT}",
+        f" WHERE e.id = $1 AND {KEPT_OUT} FOR NO KEY UPDATE OF r",
         entry_id,
     )
     if row is None:
@@ -81,7 +81,7 @@ async def forget(uow: UnitOfWork, tombstone_id: int, *, person: int | None) -> t
         raise NotFound("This deletion is not remembered any more")
     rows = await uow.sql.fetch(
         "SELECT e.id FROM root_entry e JOIN root r ON r.id = e.root_id AND r.status = 'ready'"
-        f" WHERE e.sha256 = $1 AND e.size = $2 AND {KEPT_OUT}",
+        f" WHERE e.sha256 = $1 AND e.size = $2 AND {KEPT_OUT} ORDER BY r.id FOR NO KEY UPDATE OF r",
         found.sha256,
         found.size,
     )

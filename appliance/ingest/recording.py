@@ -17,6 +17,8 @@ async def record_files(uow: UnitOfWork, walking: Walking, seen: list[telling.See
 
     A path that this batch has met already (the walk was interrupted and goes on) counts once.
     """
+    # A listing that changes while it is read may tell a name twice.
+    seen = list({s.path: s for s in seen}.values())
     queued = await uow.sql.fetchval(
         _RECORD,
         walking.batch_id,

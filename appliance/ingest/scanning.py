@@ -103,7 +103,7 @@ async def recognise(database: Database, walking: Walking, top: telling.Top) -> N
         raise RootUnavailable(walking.root, identity.OTHER)
     walking.identity = top.identity
     # A new disk numbers its files anew: what an inode said before is not to be believed once.
-    walking.knows_inodes = top.steady and walking.in_place and not changed
+    walking.knows_inodes = top.steady and walking.in_place and walking.known_as == top.identity
 
 
 async def _same_library(database: Database, walking: Walking) -> bool:
@@ -186,62 +186,23 @@ async def goes_on(sql: Connection[Any], walking: Walking) -> bool:
 
 
 async def mark_away(sql: Connection[Any], walking: Walking, reason: str) -> None:
-    """Note that the root cannot be read."""
-    await services.mark_unavailable(sql, walking.root_id, reason)
+    """Note that the root cannot be read, unless a person says by now that it is another disk."""
+    ours = await sql.fetchval(
+        "SELECT identity IS NOT DISTINCT FROM $2 FROM root WHERE id = $1 FOR NO KEY UPDATE",
+        walking.root_id,
+        walking.known_as,
+    )
+    if ours:
+        await services.mark_unavailable(sql, walking.root_id, reason)
 
 
-async def conclude(sql: Connection[Any], walking: Walking) -> None:
-    """Note that a walk reached its end, and drop what is listed only for as long as its cause lasts."""
-    await _mark_read(sql, walking)
-    await _forget_reopened(sql, walking)
-    await _forget_vanished(sql, walking)
-    await _forget_folders(sql, walking)
-
-
-async def _mark_read(sql: Connection[Any], walking: Walking) -> None:
-    """Note that the root was read to its end, and what it was."""
-    await sql.execute(
-        "UPDATE root SET status = 'ready', reason = NULL, scanned_at = now(), identity = $2 WHERE id = $1",
+async def mark_read(sql: Connection[Any], walking: Walking) -> None:
+    """Note that the root was read to its end, and what it was; one that was taken out meanwhile stays out."""
+    ours = await sql.fetchval(
+        "UPDATE root SET status = 'ready', reason = NULL, scanned_at = now(), identity = $2"
+        " WHERE id = $1 AND status <> 'retired' RETURNING id",
         walking.root_id,
         walking.identity,
     )
-
-
-_WITHIN = "path >= $3 AND path < $4"
-
-
-async def _forget_reopened(sql: Connection[Any], walking: Walking) -> None:
-    """Drop folders that could not be read before and could be now: a walk lists only closed ones."""
-    await sql.execute(
-        "DELETE FROM root_entry WHERE root_id = $1 AND outcome = 'failed' AND reason = 'unreadable'"
-        f" AND inode = 0 AND mtime_ns = 0 AND size = 0 AND seen_batch <> $2 AND ({_WITHIN} OR path = $5)",
-        walking.root_id,
-        walking.batch_id,
-        *walking.span,
-        walking.under,
-    )
-
-
-async def _forget_vanished(sql: Connection[Any], walking: Walking) -> None:
-    """Drop failures whose file is no longer there: a failure is listed for as long as its cause lasts.
-
-    A walk that met nothing at all says nothing: that is what a disk looks like that is not connected.
-    """
-    await sql.execute(
-        "DELETE FROM root_entry WHERE root_id = $1 AND outcome = 'failed' AND asset_id IS NULL"
-        f" AND seen_batch <> $2 AND {_WITHIN}"
-        " AND EXISTS (SELECT 1 FROM import_batch b WHERE b.id = $2 AND b.files > 0)",
-        walking.root_id,
-        walking.batch_id,
-        *walking.span,
-    )
-
-
-async def _forget_folders(sql: Connection[Any], walking: Walking) -> None:
-    """Drop folders that were not met."""
-    await sql.execute(
-        f"DELETE FROM root_folder WHERE root_id = $1 AND seen_batch <> $2 AND {_WITHIN}",
-        walking.root_id,
-        walking.batch_id,
-        *walking.span,
-    )
+    if ours is None:
+        raise LostWalk("The folder was taken out of the library")

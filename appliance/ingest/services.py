@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from appliance.core import names
 from appliance.core.db import UnitOfWork
-from appliance.core.errors import NotFound
+from appliance.core.errors import Conflict, NotFound
 from appliance.ingest import cancelling
 from appliance.ingest.errors import ContainsRoots, OtherMode
 from appliance.ingest.facts import ImportsRested, ScanQueued
@@ -81,8 +82,23 @@ async def places(uow: UnitOfWork) -> list[Place]:
     return [Place(r["id"], r["path"], Mode(r["mode"]), b"", new=False) for r in rows]
 
 
+async def hold_roots(sql: Connection[Any], ids: Sequence[int]) -> list[int]:
+    """Those of some roots that are in the library; none is taken out before the transaction has ended.
+
+    Whoever gives a root something to do asks here first, before it locks any batch or file of it.
+    """
+    rows = await sql.fetch(
+        "SELECT id FROM root WHERE id = ANY($1::bigint[]) AND status <> 'retired'"
+        " ORDER BY id FOR NO KEY UPDATE",
+        ids,
+    )
+    return [r["id"] for r in rows]
+
+
 async def queue_scan(uow: UnitOfWork, place: Place, *, interactive: bool = False) -> int:
     """Ask for a walk; where one already waits or runs for the whole root, that one is meant."""
+    if not await hold_roots(uow.sql, [place.root_id]):
+        raise Conflict(f"{names.display(place.path)} was taken out of the library", "Bring it back first.")
     batch_id: int | None = await uow.sql.fetchval(
         """
         INSERT INTO import_batch (root_id, mode, under, interactive) VALUES ($1, $2, $3, $4)
@@ -171,8 +187,12 @@ async def imports_idle(sql: Connection[Any]) -> bool:
 
 
 async def mark_unavailable(sql: Connection[Any], root_id: int, reason: str) -> None:
-    """Leave a root alone until a scan has read it again."""
-    await sql.execute("UPDATE root SET status = 'unavailable', reason = $2 WHERE id = $1", root_id, reason)
+    """Leave a root alone until a scan has read it again; one that was taken out stays out."""
+    await sql.execute(
+        "UPDATE root SET status = 'unavailable', reason = $2 WHERE id = $1 AND status <> 'retired'",
+        root_id,
+        reason,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ async def _hold(sql: Connection[Any], walking: Walking, entries: list[int]) -> b
     gone, known = found or (0, 0)
     await sql.execute(
         "UPDATE root SET held_batch = CASE WHEN $3 > 0 THEN $2::bigint END, held_gone = $3, held_known = $4"
-        " WHERE id = $1",
+        " WHERE id = $1 AND status <> 'retired'",
         walking.root_id,
         walking.batch_id,
         gone,

@@ -11,13 +11,14 @@ import tempfile
 from datetime import timedelta
 from typing import BinaryIO
 
-from appliance.core import clock
+from appliance.core import clock, log, names
 from appliance.core.db import Database
 from appliance.core.offload import child, python
 from appliance.core.settings import Settings
 from appliance.ingest import looking, services, walk
 from appliance.ingest.changes import Look, Watched
 from appliance.ingest.identity import OTHER
+from appliance.ingest.walking import WalkBroke
 
 
 LIMIT = timedelta(minutes=8)
@@ -63,6 +64,8 @@ async def _back_again(database: Database, root: Watched) -> int:
     if await looking.away([root.path]):
         return 0
     async with database.unit_of_work() as uow:
+        if not await services.hold_roots(uow.sql, [root.id]):
+            return 0
         await services.queue_scan(uow, root.place)
     return 1
 
@@ -85,7 +88,14 @@ async def _follow(settings: Settings, database: Database, look: Look) -> None:
         argument = walk.arguments(look.root.path, b"", None, [str(settings.data)], known=known.fileno())
         argv = python("appliance.ingest.walk", argument)
         async with child(argv, limit=LIMIT, pass_fds=[known.fileno()]) as process:
-            await look.follow(process.stdout)
+            try:
+                await look.follow(process.stdout)
+            except WalkBroke:
+                log.get().warning(
+                    "look broke off",
+                    root=names.display(look.root.path),
+                    said=" | ".join(process.errors)[-500:],
+                )
 
 
 async def _remembered(database: Database, root: Watched, out: BinaryIO) -> bool:

@@ -15,7 +15,17 @@ import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
-from appliance.ingest import catching_up, claims, folders, scanning, services, telling, vanished, walk
+from appliance.ingest import (
+    catching_up,
+    claims,
+    folders,
+    forgetting,
+    scanning,
+    services,
+    telling,
+    vanished,
+    walk,
+)
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.ingest.services import BatchView
@@ -67,14 +77,17 @@ class Ingest:
         reader.feed_data(frames.getvalue())
         reader.feed_eof()
         await scanning.follow(self.db, walking, reader, stop=lambda: False)
-        if await vanished.judge(self.db, walking) is vanished.Verdict.JUDGED:
+        judged = await vanished.judge(self.db, walking) is vanished.Verdict.JUDGED
+        if judged:
             await catching_up.catch_up(self.db, walking)
         async with self.db.unit_of_work() as uow:
-            await scanning.conclude(uow.sql, walking)
+            await scanning.mark_read(uow.sql, walking)
             await uow.sql.execute(
                 "UPDATE import_batch SET status = 'importing', walked_at = now() WHERE id = $1",
                 walking.batch_id,
             )
+            if judged:
+                await forgetting.forget(uow.sql, walking)
         if rested:
             await self.rest()
 

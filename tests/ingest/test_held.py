@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from appliance.core.errors import Conflict
-from appliance.ingest import held, retiring, roots, services
+from appliance.ingest import held, retiring, roots, scanning, services
+from appliance.ingest.identity import OTHER
 from tests.ingest.conftest import Ingest
 from tests.ingest.test_missing import fill, missing
 from tests.media_files import jpeg, put
@@ -130,3 +131,43 @@ async def test_a4_folder_whose_path_is_gone_is_taken_out_with_its_count(
 
     assert (await ingest.rows("SELECT status FROM root WHERE id = 1")) == [{"status": "retired"}]
     assert len(await ingest.rows("SELECT FROM asset")) == 4
+
+
+async def test_other_disk_is_not_accepted_while_a_scan_knows_the_old_one(
+    ingest: Ingest, folder: Path
+) -> None:
+    fill(folder, 1)
+    await ingest.scan(folder)
+    await ingest.claim_walk(await ingest.queue(folder))
+
+    async with ingest.db.unit_of_work() as uow:
+        with pytest.raises(Conflict, match="being scanned at the moment"):
+            await held.accept(uow, 1)
+
+
+async def test_who_knew_the_old_disk_does_not_set_the_accepted_one_aside(
+    ingest: Ingest, folder: Path
+) -> None:
+    fill(folder, 1)
+    await ingest.scan(folder)
+    walking = await ingest.claim_walk(await ingest.queue(folder))
+    async with ingest.db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE root SET identity = NULL")
+        await scanning.mark_away(uow.sql, walking, OTHER)
+
+    assert await ingest.rows("SELECT status FROM root") == [{"status": "ready"}]
+
+
+async def test_first_scan_of_an_accepted_disk_believes_no_inode(ingest: Ingest, folder: Path) -> None:
+    one, *_others = fill(folder, 3)
+    await ingest.scan(folder)
+    async with ingest.db.unit_of_work() as uow:
+        batch_id = await held.accept(uow, 1)
+    one.rename(folder / "other name.jpg")
+
+    await ingest.walk(await ingest.claim_walk(batch_id))
+    await ingest.drain()
+
+    # By its number alone it would have been the same file; on another disk that may be any.
+    batch = await ingest.view(batch_id)
+    assert (batch.hashed, batch.decoded, batch.missing + batch.moved) == (1, 0, 1)

@@ -68,6 +68,6 @@ async def test_scan_that_reads_the_folder_again_lets_its_files_go_on(ingest: Ing
     async with ingest.db.unit_of_work() as uow:
         # Previews of everything else must not wait for a disk that may never come back.
         assert await services.imports_idle(uow.sql)
-        await scanning.conclude(uow.sql, walking)
+        await scanning.mark_read(uow.sql, walking)
 
     assert await ingest.drain() == {"imported": 1}
