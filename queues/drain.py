@@ -13,7 +13,7 @@ from appliance.core.db import UnitOfWork
 from appliance.core.drains import TIMEOUT, UNEXPECTED, Claimed, Delivered, Drain, Interrupted
 from queues import held, passes
 from queues.declare import PASS, Task
-from queues.outage import is_outage, surely
+from queues.outage import surely, transient
 from queues.process import Process, Why
 from queues.runs import LET_GO_S, TIDY_S, describe
 from queues.waiting import paused_lanes
@@ -239,8 +239,8 @@ class Pass:
             return await held.mark_started(sql, self.drain, item)
 
     async def _blame(self, item: Claimed, error: Exception) -> str | None:
-        # An outage is not the row's fault. One that always meets the row alone is.
-        if is_outage(error) and not item.alone:
+        # An outage is not the row's fault, nor is another transaction. One that always meets the row alone is.
+        if transient(error) and not item.alone:
             return await self._again([item], interrupted=True)
         log.get().error("item failed unexpectedly", item=item.id, error=describe(error), exc_info=error)
         return await self._fail(item, UNEXPECTED, describe(error))

@@ -1,16 +1,16 @@
-"""Telling "the database is away" from "this row is at fault"."""
+"""Telling "the database is away" and "someone else was there first" from "this row is at fault"."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import asyncpg
 from sqlalchemy import exc
 
 from appliance.core import log
-from appliance.core.db import Database
+from appliance.core.db import Database, causes, collided
 
 
 T = TypeVar("T")
@@ -40,7 +40,12 @@ class Outages:
 
 def is_outage(error: BaseException) -> bool:
     """True when the error says that a server went away, not that a statement was wrong."""
-    return any(_says_lost(e) for e in _chain(error))
+    return any(_says_lost(e) for e in causes(error))
+
+
+def transient(error: BaseException) -> bool:
+    """True when the same is likely to work when it is done again."""
+    return is_outage(error) or collided(error)
 
 
 def _says_lost(error: BaseException) -> bool:
@@ -49,15 +54,6 @@ def _says_lost(error: BaseException) -> bool:
     # A unix socket without its server: the file is gone, or nobody listens.
     missing = isinstance(error, FileNotFoundError) and error.filename is None
     return missing or isinstance(error, _LOST)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = link.__cause__ or link.__context__
 
 
 async def answers(database: Database) -> bool:
@@ -71,18 +67,22 @@ async def answers(database: Database) -> bool:
 
 
 async def surely(what: Callable[[], Awaitable[T]], *, until: Callable[[], bool] = lambda: False) -> T | None:
-    """Do it through an outage of any length: again each half second until it works or `until` says stop."""
+    """Do it through an outage of any length: again each half second until it works or `until` says stop.
+
+    What only stood in the way of another transaction is done again in the same manner, and is no outage.
+    """
     told = False
     while True:
         try:
             return await what()
         except Exception as error:
-            if not is_outage(error):
+            if not transient(error):
                 raise
-            Outages.count += 1
-            if not told:
-                log.get().warning("database went away, waiting", error=str(error))
-                told = True
+            if is_outage(error):
+                Outages.count += 1
+                if not told:
+                    log.get().warning("database went away, waiting", error=str(error))
+                    told = True
             if until():
                 return None
             await asyncio.sleep(_RETRY)

@@ -16,7 +16,7 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import VitrineError
 from appliance.core.settings import Settings
 from queues.declare import Task
-from queues.outage import is_outage, surely
+from queues.outage import surely, transient
 from queues.process import Activity, Process, Why
 from queues.waiting import has_waiting, source
 
@@ -200,9 +200,9 @@ def _ending(run: Run, body: asyncio.Task[Any], activity: Activity) -> Ending:
 
 
 def _may_go_on(run: Run, error: BaseException) -> bool:
-    """An outage is not the run's fault: what can begin again waits for the end of it."""
+    """An outage is not the run's fault, nor is another transaction: what can begin again does."""
     ledger = run.task.ledger
-    return (ledger is None or ledger.stalled == ledger.pending) and is_outage(error)
+    return (ledger is None or ledger.stalled == ledger.pending) and transient(error)
 
 
 def describe(error: BaseException) -> str:

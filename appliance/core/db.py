@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from asyncpg import DeadlockDetectedError, SerializationError
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DisconnectionError
@@ -155,6 +156,21 @@ def _ask(engine: AsyncEngine, connection: Any) -> None:
         engine.dialect.do_ping(connection)
     except engine.dialect.loaded_dbapi.Error as error:
         raise DisconnectionError("the server does not answer on this connection") from error
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what it came from, each once."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def collided(error: BaseException) -> bool:
+    """Whether two transactions waited for each other and this one was undone: done again, it goes through."""
+    return any(isinstance(e, (DeadlockDetectedError, SerializationError)) for e in causes(error))
 
 
 _database: Database | None = None

@@ -15,7 +15,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
 from appliance.accounts import sessions
-from appliance.core import log
+from appliance.core import db, log
 from appliance.core.errors import Unavailable, VitrineError
 from appliance.web.guards import NotSetUp, NotSignedIn, token_of
 from appliance.web.hypermedia import Screen, go, page, toast, wants_fragment
@@ -43,6 +43,10 @@ BROKEN = (
 AWAY = (
     "The database does not answer",
     "Nothing is lost. This page tries again by itself, usually for a few seconds only.",
+)
+CROSSED = (
+    "Somebody else changed the same at this moment",
+    "Nothing was changed. Do it once more: it usually works at once.",
 )
 
 
@@ -90,7 +94,10 @@ def on_fault(request: AnyRequest, error: Exception) -> Response[Any]:
         return on_full_disk(request, full)
     if is_away(error):
         log.get().warning("database did not answer", path=request.url.path, error=str(error)[:200])
-        return _away(request)
+        return _later(request, AWAY)
+    if db.collided(error):
+        log.get().warning("request gave way to another", path=request.url.path, error=str(error)[:200])
+        return _later(request, CROSSED)
     log.get().error("request failed", path=request.url.path, exc_info=error)
     return _say(request, 500, *BROKEN)
 
@@ -124,8 +131,10 @@ def _from_driver(error: BaseException) -> bool:
     return False
 
 
-def _away(request: AnyRequest) -> Response[Any]:
-    response = _say(request, 503, *AWAY, retry=RETRY_SECONDS)
+def _later(request: AnyRequest, said: tuple[str, str]) -> Response[Any]:
+    # A page that was asked for comes again by itself; a form that was sent is the person's to send again.
+    by_itself = said is AWAY or request.method == "GET"
+    response = _say(request, 503, *said, retry=RETRY_SECONDS if by_itself else None)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 

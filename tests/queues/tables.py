@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy import Index, MetaData, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from appliance.core.columns import ALONE, Base, ItemColumns, Keyed, RunColumns
+from appliance.core.db import UnitOfWork
 from appliance.core.drains import Claimed, Drain
 from appliance.core.facts import Fact
 from queues.declare import Ledger, Register, minutes, seconds
@@ -100,6 +101,8 @@ class Yard:
         self.seen: list[int] = []
         self.gate: asyncio.Event | None = None
         self.raises: Exception | None = None
+        self.meets: Callable[[UnitOfWork], Awaitable[None]] | None = None
+        """Happens once, in the transaction of a body."""
         self.at_once = 0
         self.most_at_once = 0
         self._declare(seconds(limit))
@@ -147,6 +150,7 @@ class Yard:
             if self.raises:
                 raise self.raises
             async with db.unit_of_work() as uow:
+                await self._meet(uow)
                 return "stowed" if await _end(uow.sql, item, "complete", None) else "stale"
         finally:
             self.at_once -= 1
@@ -160,4 +164,10 @@ class Yard:
         if self.raises:
             raise self.raises
         async with db.unit_of_work() as uow:
+            await self._meet(uow)
             await run.finish(uow, "done", effects=1)
+
+    async def _meet(self, uow: UnitOfWork) -> None:
+        meets, self.meets = self.meets, None
+        if meets:
+            await meets(uow)

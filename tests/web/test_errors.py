@@ -10,6 +10,7 @@ from appliance.core import db as databases
 from appliance.core.db import Database, open_database
 from appliance.core.settings import Settings
 from appliance.web import gallery
+from tests.collisions import Rival
 from tests.web.conftest import PARTIAL
 
 
@@ -61,6 +62,25 @@ async def test_a_full_disk_is_said_and_nothing_is_changed(
     answer = await client.get("/")
     assert answer.status_code == 507
     assert "The disk is full" in answer.text
+    assert "Nothing was changed" in answer.text
+
+
+@pytest.mark.parametrize("face", ["page", "fragment"])
+async def test_two_who_change_the_same_are_told_to_do_it_again(
+    client: httpx.AsyncClient, db: Database, monkeypatch: pytest.MonkeyPatch, face: str
+) -> None:
+    rival = Rival(db)
+
+    async def writing(*_: object) -> None:
+        async with db.unit_of_work() as uow:
+            await rival.meet(uow)
+
+    monkeypatch.setattr(gallery, "pulse", writing)
+    answer = await client.get("/", headers=PARTIAL if face == "fragment" else {})
+    await rival.leave()
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "3"
+    assert "Somebody else changed the same at this moment" in answer.text
     assert "Nothing was changed" in answer.text
 
 
