@@ -239,7 +239,7 @@ class Pass:
             return await held.mark_started(sql, self.drain, item)
 
     async def _blame(self, item: Claimed, error: Exception) -> str | None:
-        # An outage is not the row's fault, nor is another transaction. One that always meets the row alone is.
+        # An outage or another transaction is not the row's fault. What always meets the row alone is.
         if transient(error) and not item.alone:
             return await self._again([item], interrupted=True)
         log.get().error("item failed unexpectedly", item=item.id, error=describe(error), exc_info=error)

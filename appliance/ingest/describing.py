@@ -1,6 +1,7 @@
 """Files and their sidecars as they come in, in whatever order: who has to follow whom.
 
-Order of locks: what an import holds already, then families of names, then what `following` holds.
+Order of locks, everywhere: families of names, then what `following` holds (the turn of an asset, names,
+tags), then rows of assets, and only then an import's own rows: its batch, its task, its files.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 from appliance.core.db import UnitOfWork
 from appliance.ingest import sidecar_names
 from appliance.ingest.claims import Waiting
-from appliance.ingest.following import redate, refresh
+from appliance.ingest.following import hold_tags, redate, refresh, sidecars_at, take_turn
 from appliance.ingest.words import Moment
 from appliance.media.wire import Decoded, Described
 
@@ -23,13 +24,29 @@ if TYPE_CHECKING:
     from asyncpg import Connection, Record
 
 
-async def came(uow: UnitOfWork, waiting: Waiting, asset_id: int, decoded: Decoded | None = None) -> None:
-    """A file is in: put on its asset what it says itself, and what sidecars said before it came."""
+async def expect(
+    uow: UnitOfWork, waiting: Waiting, *, asset_id: int | None = None, decoded: Decoded | None = None
+) -> bool:
+    """Before a file comes in: hold its family of names and the tags that are said about it.
+
+    `asset_id` is the asset that it belongs to, where that is known. The answer is whether anything is said.
+    """
     path = _path(waiting)
     await hold_families(uow.sql, waiting.root_id, [path])
+    if asset_id is not None:
+        await take_turn(uow.sql, [asset_id])
     spoken = decoded is not None and (decoded.title or decoded.rating or decoded.tags)
-    if spoken or await _is_described(uow.sql, waiting.root_id, path):
-        await refresh(uow, [asset_id], decoded)
+    described = await _is_described(uow.sql, waiting.root_id, path)
+    if described or (decoded is not None and decoded.tags):
+        beside = await sidecars_at(uow.sql, waiting.root_id, path) if described else []
+        tags = [*(decoded.tags if decoded else ()), *(tag for each in beside for tag in each.said.tags)]
+        await hold_tags(uow, asset_id, tags)
+    return bool(spoken or described)
+
+
+async def came(uow: UnitOfWork, asset_id: int, decoded: Decoded | None = None) -> None:
+    """A file is in: put on its asset what it says itself, and what sidecars said before it came."""
+    await refresh(uow, [asset_id], decoded)
 
 
 async def came_again(

@@ -31,7 +31,7 @@ _TURN = 0x56545257
 
 async def refresh(uow: UnitOfWork, asset_ids: Sequence[int], decoded: Decoded | None = None) -> None:
     """Let assets follow what is said about them now; `decoded` when their own file was read just now."""
-    await _take_turn(uow.sql, asset_ids)
+    await take_turn(uow.sql, asset_ids)
     plans = [await _plan(uow, asset_id, decoded) for asset_id in sorted(asset_ids)]
     made = [plan for plan in plans if plan is not None]
     # All tags before any asset, as everywhere.
@@ -40,7 +40,20 @@ async def refresh(uow: UnitOfWork, asset_ids: Sequence[int], decoded: Decoded | 
         await _carry_out(uow, plan)
 
 
-async def _take_turn(sql: Connection[Any], asset_ids: Sequence[int]) -> None:
+async def hold_tags(uow: UnitOfWork, asset_id: int | None, tags: Sequence[tuple[str, str]]) -> None:
+    """Hold what `refresh` will put on an asset or take off it, before any row of an asset is held."""
+    said, given = list(tags), Given()
+    if asset_id is not None:
+        row = await uow.sql.fetchrow("SELECT own, given FROM asset_words WHERE asset_id = $1", asset_id)
+        if row is not None:
+            said += _read(row["own"], Own).tags
+            given = _read(row["given"], Given)
+        said += [tag for each in await sidecars_of(uow.sql, asset_id) for tag in each.said.tags]
+    wanted = await tagging.named(uow, said)
+    await tagging.current(uow.sql, sorted({*wanted, *given.tags}))
+
+
+async def take_turn(sql: Connection[Any], asset_ids: Sequence[int]) -> None:
     """Two sidecars of one asset that come at the same moment: the second one sees the first."""
     await sql.execute(
         "SELECT pg_advisory_xact_lock($1, hashint8(id)) FROM unnest($2::bigint[]) AS id",
@@ -54,7 +67,7 @@ async def redate(sql: Connection[Any], asset_id: int, date: Moment) -> None:
 
     Where neither content says a date, that of the one before is nearer to when it was taken.
     """
-    await _take_turn(sql, [asset_id])
+    await take_turn(sql, [asset_id])
     if date.source in _GUESSED and await sql.fetchval(_SOURCE, asset_id) in _GUESSED:
         return
     await sql.execute(_REDATE, asset_id, msgspec.json.encode({"date": date}).decode())
@@ -192,17 +205,32 @@ ORDER BY s.id
 """
 
 
+_Name = tuple[int, bytes, int, bool]
+"""Root, name, the place it belongs to, and whether it is the whole name."""
+
+
 async def sidecars_of(sql: Connection[Any], asset_id: int) -> list[Beside]:
     """What stands beside the files of an asset and counts, the weightiest first."""
-    looked: list[tuple[int, bytes, int, bool]] = []
+    looked: list[_Name] = []
     for place, (root_id, path, batch_id) in enumerate(await sql.fetch(_PLACES, asset_id)):
         whole = path if batch_id is None else sidecar_names.sent(batch_id, path)
-        looked.append((root_id, sidecar_names.key(whole), place, True))
-        stem = sidecar_names.stem(whole)
-        if stem != whole:
-            looked.append((root_id, sidecar_names.key(stem), place, False))
-    if not looked:
-        return []
+        looked += _names(root_id, whole, place)
+    return await _beside_of(sql, looked) if looked else []
+
+
+async def sidecars_at(sql: Connection[Any], root_id: int, path: bytes) -> list[Beside]:
+    """The same for a file that is no asset's yet."""
+    return await _beside_of(sql, _names(root_id, path, 0))
+
+
+def _names(root_id: int, path: bytes, place: int) -> list[_Name]:
+    """Under which names sidecars of a file may stand: the whole one, and the one without extension."""
+    stem = sidecar_names.stem(path)
+    names = [(root_id, sidecar_names.key(path), place, True)]
+    return names if stem == path else [*names, (root_id, sidecar_names.key(stem), place, False)]
+
+
+async def _beside_of(sql: Connection[Any], looked: Sequence[_Name]) -> list[Beside]:
     rows = await sql.fetch(BESIDE, *(list(column) for column in zip(*looked, strict=True)))
     return applying(_beside(row) for row in rows)
 

@@ -28,11 +28,12 @@ async def forget(sql: Connection[Any], asset_ids: Sequence[int]) -> None:
 
     Paths where no file lies any more are forgotten: there is nothing to pass over and nothing to let in.
     Before the rows of the assets go: afterwards nobody knows which paths they were. Not a failure,
-    so it stands in no inbox.
+    so it stands in no inbox; what is broken by now is another content, and stays there.
     """
     await sql.execute(_EMPTY, asset_ids)
     await sql.execute(
         "UPDATE root_entry SET outcome = 'skipped', reason = 'tombstoned', detail = NULL, changed_at = now()"
-        " WHERE asset_id = ANY($1::bigint[])",
+        " WHERE asset_id = ANY($1::bigint[]) AND (outcome <> 'failed' OR EXISTS ("
+        "     SELECT FROM asset_file f WHERE f.root_id = root_entry.root_id AND f.path = root_entry.path))",
         asset_ids,
     )

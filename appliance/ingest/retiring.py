@@ -16,7 +16,7 @@ SELECT f.asset_id AS id FROM asset_file f WHERE f.root_id = $1
     AND NOT EXISTS (SELECT FROM asset_file o WHERE o.asset_id = f.asset_id AND o.root_id IS DISTINCT FROM $1)
 UNION
 SELECT e.asset_id FROM root_entry e JOIN asset a ON a.id = e.asset_id
-WHERE e.root_id = $1 AND e.outcome = 'missing' AND a.missing_since IS NOT NULL
+WHERE e.root_id = $1 AND e.outcome IN ('missing', 'failed') AND a.missing_since IS NOT NULL
 """
 """SQL: the assets that lie, or were last seen, under a root ($1) and nowhere else."""
 _WHAT = f"""

@@ -35,7 +35,7 @@ _BEFORE = """
 SELECT a.sha256, CASE WHEN a.turn IN (90, 270) THEN a.height ELSE a.width END AS width,
        CASE WHEN a.turn IN (90, 270) THEN a.width ELSE a.height END AS height
 FROM root_entry e JOIN asset a ON a.id = e.asset_id
-WHERE e.id = $1 AND a.id = $2 AND a.kind = $3 AND a.state NOT IN ('trashed', 'inside')
+WHERE e.id = $1 AND a.id = $2 AND a.kind = $3 AND a.state <> 'inside'
     AND NOT EXISTS (SELECT FROM asset_file f WHERE f.asset_id = a.id
                     AND (f.root_id, f.path) IS DISTINCT FROM (e.root_id, e.path))
     AND NOT EXISTS (SELECT FROM volume_page p WHERE p.asset_id = a.id)
@@ -48,7 +48,7 @@ async def taken(
     """Let the asset of this path take the new content; False, to be undone, where it must not."""
     waiting: Waiting = claimed.row
     asset_id = waiting.held
-    if asset_id is None or decoded.kind not in KINDS or not await _is_it(uow.sql, waiting, decoded):
+    if asset_id is None or not await is_it(uow.sql, waiting, decoded):
         return False
     dated = date(decoded, waiting.named, waiting.modified_ns(read.mtime_ns), zone)
     moment = Moment(dated.taken_at, dated.offset, str(dated.source), dated.effective_at)
@@ -56,7 +56,7 @@ async def taken(
     await describing.came_again(uow, waiting, asset_id, moment, decoded)
     # Who brings a copy of the old content holds the asset: what follows sees its file.
     await uow.sql.execute("SELECT FROM asset WHERE id = $1 FOR UPDATE", asset_id)
-    if not await _is_it(uow.sql, waiting, decoded):
+    if not await is_it(uow.sql, waiting, decoded):
         return False
     try:
         await _take(uow.sql, claimed, read, decoded, milliseconds)
@@ -66,7 +66,10 @@ async def taken(
     return True
 
 
-async def _is_it(sql: Connection[Any], waiting: Waiting, decoded: Decoded) -> bool:
+async def is_it(sql: Connection[Any], waiting: Waiting, decoded: Decoded) -> bool:
+    """Whether what was decoded is the picture that its path held, saved again."""
+    if decoded.kind not in KINDS:
+        return False
     before = await sql.fetchrow(_BEFORE, waiting.entry_id, waiting.held, decoded.kind)
     if before is None or waiting.held is None:
         return False

@@ -99,6 +99,18 @@ async def _gone(sql: Connection[Any], walking: Walking) -> list[Any]:
     return found
 
 
+async def spoilt(sql: Connection[Any], entry_id: int) -> None:
+    """Note that what a path held lies there no more; the path stays its own, for the next save.
+
+    A program that is killed while it saves, or a disk that is full, leaves such a file for a while.
+    """
+    await sql.execute(
+        "DELETE FROM asset_file f USING root_entry e WHERE e.id = $1 AND f.root_id = e.root_id"
+        " AND f.path = e.path",
+        entry_id,
+    )
+
+
 async def written_over(sql: Connection[Any], entry_id: int) -> None:
     """Note that a path holds something else by now, which is no asset: what it held lies there no more."""
     await sql.execute(
@@ -113,7 +125,7 @@ async def last_seen(sql: Connection[Any], asset_id: int) -> list[bytes]:
     """Where the files of a missing asset were."""
     rows = await sql.fetch(
         "SELECT r.path || '/'::bytea || e.path AS place FROM root_entry e JOIN root r ON r.id = e.root_id"
-        " WHERE e.asset_id = $1 AND e.outcome = 'missing' ORDER BY e.changed_at DESC LIMIT 3",
+        " WHERE e.asset_id = $1 AND e.outcome IN ('missing', 'failed') ORDER BY e.changed_at DESC LIMIT 3",
         asset_id,
     )
     return [r["place"] for r in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from appliance.ingest import claims, finishing
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.library import sweeping
+from appliance.operations import purging
 from appliance.operations.services import Kind
 from tests.ingest.conftest import Ingest
 from tests.ingest.test_sidecars import Library, words
@@ -152,17 +154,6 @@ async def test_a_copy_elsewhere_keeps_the_asset(library: Library) -> None:
     assert all(a["missing_since"] is None for a in await everything(library.ingest))
 
 
-async def test_what_lies_in_the_trash_is_not_brought_back(library: Library) -> None:
-    library.put("a.jpg", saved(scene()))
-    await library.scan()
-    (before,) = await everything(library.ingest)
-    await library.act(Kind.TRASH, "a.jpg")
-    library.put("a.jpg", saved(scene(), xmp=words("lake")))
-    await library.scan()
-    (after, *_more) = await everything(library.ingest)
-    assert (after["state"], after["sha256"]) == ("trashed", before["sha256"])
-
-
 async def test_bytes_that_are_known_are_a_duplicate(library: Library) -> None:
     library.put("a.jpg", saved(scene()))
     library.put("b.jpg", saved(scene(), xmp=words("lake")))
@@ -247,12 +238,32 @@ async def test_what_is_trashed_while_it_is_read_stays_in_the_trash(library: Libr
     async with ingest.pool.child() as child:
         read, decoded = await work._look_into(child)
     await library.act(Kind.TRASH, "a.jpg")
-    before = await everything(ingest)
 
-    assert not await work._saved_again(read, decoded)  # type: ignore[arg-type]
+    assert await work._saved_again(read, decoded)  # type: ignore[arg-type]
 
-    assert await everything(ingest) == before
-    assert await library.tags("a.jpg") == set()
+    (after,) = await everything(ingest)
+    assert (after["state"], after["sha256"]) == ("trashed", read.sha256)
+
+
+async def test_what_is_deleted_for_good_while_it_is_read_is_not_brought_back(
+    library: Library, ingest: Ingest
+) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    library.put("a.jpg", saved(scene(), xmp=words("pier")))
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
+    async with ingest.db.unit_of_work() as uow:
+        (claimed,) = await claims.claim(uow.sql, 1, 16)
+    work = Import(ingest.settings, ingest.db, claimed)
+    async with ingest.pool.child() as child:
+        read, decoded = await work._look_into(child)
+    await library.act(Kind.TRASH, "a.jpg")
+    await delete_for_good(ingest)
+
+    with pytest.raises(Interrupted):
+        await work._finish(read, decoded, await work.keeping.store(child, read))
+
+    assert await everything(ingest) == []
 
 
 async def test_pictures_of_the_old_content_are_left_to_the_sweep(library: Library, ingest: Ingest) -> None:
@@ -284,6 +295,132 @@ async def test_a_copy_of_the_old_content_waits_for_the_truth(library: Library, i
 
     assert isinstance(known, finishing.Known)
     with pytest.raises(Interrupted):
-        await work._known(read, known, await work._store(child, read))
+        await work._known(read, known, await work.keeping.store(child, read))
 
     assert len(await ingest.rows("SELECT FROM asset_file")) == 1
+
+
+async def test_a_save_that_was_cut_off_takes_nothing_from_the_next_one(library: Library) -> None:
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    await library.act(Kind.TAG, "a.jpg", tags="mine")
+    library.put("a.jpg", saved(scene(), xmp=words("lake"))[:3000])
+    cut = await library.scan()
+    (asset,) = await everything(library.ingest)
+    assert (cut.failed, asset["missing_since"] is None) == (1, False)
+
+    library.put("a.jpg", saved(scene(), xmp=words("pier")))
+    await library.scan()
+
+    (after,) = await everything(library.ingest)
+    assert (after["id"], after["missing_since"]) == (before["id"], None)
+    assert await library.tags("a.jpg") == {"mine", "pier"}
+
+
+async def two_alike(library: Library) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two files that look alike: one that a person keeps, and a copy of it."""
+    library.put("a.jpg", saved(scene()))
+    library.put("b.jpg", make.saved(scene(), "JPEG", quality=80))
+    await library.scan()
+    await library.act(Kind.TAG, "a.jpg", tags="mine")
+    return await library.asset("a.jpg"), await library.asset("b.jpg")
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_was_kept_of_two_that_look_alike_is_no_copy_of_the_other(
+    library: Library, ingest: Ingest, deleted: bool
+) -> None:
+    kept, _ = await two_alike(library)
+    await library.act(Kind.TRASH, "b.jpg")
+    if deleted:
+        await delete_for_good(ingest)
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+
+    again = await library.scan()
+
+    assert (again.imported, again.missing) == (1, 0)
+    after = await library.asset("a.jpg")
+    assert (after["id"], after["missing_since"]) == (kept["id"], None)
+    assert await library.tags("a.jpg") == {"mine", "lake"}
+
+
+async def delete_for_good(ingest: Ingest) -> None:
+    """What lies in the trash goes."""
+    async with ingest.db.unit_of_work() as uow:
+        ids = [r["id"] for r in await uow.sql.fetch("SELECT id FROM asset WHERE state = 'trashed'")]
+        later = datetime.now(UTC) + timedelta(days=1)
+        await purging.delete(uow.sql, ingest.settings.home, ids, before=later, person=None)
+
+
+async def test_what_is_in_the_trash_is_saved_there_and_returns_with_its_file(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    (before,) = await everything(library.ingest)
+    trashing = await library.act(Kind.TRASH, "a.jpg")
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    (trashed,) = await everything(library.ingest)
+    assert (trashed["id"], trashed["state"], trashed["missing_since"]) == (before["id"], "trashed", None)
+    assert trashed["sha256"] != before["sha256"]
+
+    await library.undo(trashing)
+
+    (after,) = await everything(library.ingest)
+    assert (after["state"], after["missing_since"]) == (before["state"], None)
+    files = await library.ingest.rows("SELECT path, size FROM asset_file")
+    assert files == [{"path": b"a.jpg", "size": after["size"]}]
+
+
+async def test_a_copy_of_what_was_deleted_stays_out_where_another_picture_lay(library: Library) -> None:
+    library.put("a.jpg", saved(scene(2)))
+    library.put("b.jpg", saved(scene(1)))
+    await library.scan()
+    await library.act(Kind.TRASH, "b.jpg")
+    library.put("a.jpg", saved(scene(1), xmp=words("lake")))
+    again = await library.scan()
+    assert (again.skipped, again.imported) == (1, 0)
+
+
+def moving(seed: int = 1, **options: Any) -> bytes:
+    frames = [picture(seed + n, size=(240, 180)) for n in range(3)]
+    return make.saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=100, **options)
+
+
+async def test_an_animation_that_is_saved_again_stays_what_it_was(library: Library) -> None:
+    library.put("a.webp", moving())
+    await library.scan()
+    before = await library.asset("a.webp")
+    await library.act(Kind.TAG, "a.webp", tags="mine")
+    library.put("a.webp", moving(xmp=words("lake")))
+    await library.scan()
+    (after,) = await everything(library.ingest)
+    assert (before["kind"], after["kind"], after["id"]) == ("animation", "animation", before["id"])
+    assert after["sha256"] != before["sha256"]
+    assert await library.tags("a.webp") == {"mine", "lake"}
+
+
+async def test_an_animation_is_no_still_that_looks_like_it(library: Library) -> None:
+    library.put("a.webp", moving())
+    await library.scan()
+    library.put("a.webp", make.saved(picture(1, size=(240, 180)), "WEBP"))
+    await library.scan()
+    assert [a["kind"] for a in await everything(library.ingest)] == ["animation", "still"]
+
+
+async def test_a_page_of_a_volume_keeps_its_content(library: Library, ingest: Ingest) -> None:
+    library.put("a.jpg", saved(scene()))
+    library.put("b.jpg", saved(scene(5)))
+    await library.scan()
+    before, volume = await library.asset("a.jpg"), await library.asset("b.jpg")
+    await ingest.rows(
+        "INSERT INTO volume_page (volume_id, position, name, hops, mime, asset_id)"
+        " VALUES ($1, 1, 'p', '[]', 'image/jpeg', $2) RETURNING 1",
+        volume["id"],
+        before["id"],
+    )
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+    await library.scan()
+    (kept,) = await ingest.rows("SELECT sha256, missing_since FROM asset WHERE id = $1", before["id"])
+    assert (kept["sha256"], kept["missing_since"]) == (before["sha256"], None)
+    assert (await library.asset("a.jpg"))["id"] != before["id"]

@@ -14,7 +14,7 @@ from appliance.core.clock import Clock
 from appliance.core.paths import Home
 from appliance.core.settings import Settings
 from appliance.ingest import parts, results, services, sweeps, uploads
-from appliance.ingest.importing import Import
+from appliance.ingest.keeping import Keeping
 from appliance.ingest.parts import Busy, NoPart, Part
 from appliance.ingest.uploads import Sending
 from appliance.library import files
@@ -255,7 +255,7 @@ async def test_abandoned_and_ignored_files_are_dropped(ingest: Ingest) -> None:
 async def test_file_that_a_dying_worker_left_behind_goes_and_a_failed_one_stays(
     ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Import, "_release_source", _dies)
+    monkeypatch.setattr(Keeping, "release_source", _dies)
     await send(ingest, "whole.jpg", jpeg(1))
     await send(ingest, "broken.jpg", jpeg(2)[:200])
     await ingest.drain()

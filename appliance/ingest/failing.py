@@ -1,0 +1,77 @@
+"""The end of a file that is no asset: a failure to list, or something that is passed over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from appliance.core.db import Database
+from appliance.core.drains import Claimed
+from appliance.ingest import describing, finishing, sidecar_names, vanished
+from appliance.ingest.naming import classify
+from appliance.ingest.reader import Lend
+from appliance.media.decoder import StorageSilent
+from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.wire import Described
+
+
+if TYPE_CHECKING:
+    from appliance.ingest.claims import Waiting
+
+
+@dataclass
+class Progress:
+    """How far one file has come; decides what its failure counts as."""
+
+    hashed: bool = False
+    decoded: bool = False
+    stays: bool = False
+    """It is the picture that lay here before, saved again."""
+
+
+async def note(
+    database: Database, claimed: Claimed, lend: Lend, failure: MediaFailure, progress: Progress
+) -> str:
+    """End the import of a file that was refused; what describes another file is read now."""
+    waiting: Waiting = claimed.row
+    reason, skipped = classify(waiting.path, failure.reason)
+    described = await _describe(waiting, lend) if reason is Reason.SIDECAR else None
+    async with database.unit_of_work() as uow:
+        if described:
+            # Families, tags and assets before the rows of the batch, as everywhere.
+            await describing.keep(uow, waiting, described)
+        detail = (described.problem or "") if described else failure.detail
+        ours = await finishing.ended(
+            uow.sql,
+            claimed,
+            reason,
+            detail,
+            skipped=skipped,
+            hashed=progress.hashed,
+            decoded=progress.decoded,
+        )
+        if not ours:
+            await uow.connection.rollback()
+        elif reason in vanished.SEEN:
+            await vanished.spoilt(uow.sql, waiting.entry_id)
+    if skipped and waiting.uploaded:
+        # Nobody looks for it in our folder, and trying again would come to the same.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(waiting.absolute)
+    return "skipped" if skipped else "failed"
+
+
+async def _describe(waiting: Waiting, lend: Lend) -> Described | None:
+    """Read a file that describes another one; None for names of which nothing is read."""
+    kind = sidecar_names.kind_of(waiting.path)
+    if kind is None:
+        return None
+    try:
+        async with lend() as child:
+            return await child.describe(waiting.absolute, kind)
+    except MediaFailure as failure:
+        if isinstance(failure, StorageSilent):
+            raise
+        return Described(b"", None, str(failure))
