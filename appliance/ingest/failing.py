@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.ingest import describing, finishing, sidecar_names, vanished
+from appliance.ingest.models import Mode
 from appliance.ingest.naming import classify
 from appliance.ingest.reader import Lend
 from appliance.media.decoder import StorageSilent
@@ -55,7 +56,8 @@ async def note(
         if not ours:
             await uow.connection.rollback()
         elif reason in vanished.SEEN:
-            await vanished.spoilt(uow.sql, waiting.entry_id)
+            in_place = waiting.mode == Mode.IN_PLACE
+            await (vanished.spoilt if in_place else vanished.written_over)(uow.sql, waiting.entry_id)
     if skipped and waiting.uploaded:
         # Nobody looks for it in our folder, and trying again would come to the same.
         with contextlib.suppress(FileNotFoundError):

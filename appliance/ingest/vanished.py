@@ -10,6 +10,7 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 from appliance.core.db import Database
+from appliance.ingest.recording import DISPLACED
 from appliance.ingest.walking import LostWalk, Walking, inside
 from appliance.media.reasons import Reason
 
@@ -58,10 +59,11 @@ async def judge(database: Database, walking: Walking) -> Verdict:
 
 
 # Entries whose file is an asset's; sources of copies and moves are nobody's. What is in hand at this moment
-# ends by itself first. What a confirmed scan had missed too is not weighed again.
+# ends by itself first. What a confirmed scan had missed too is not weighed again. A broken file whose path
+# held an asset is that asset's as well.
 _GONE = """
 WITH passed AS MATERIALIZED (
-    SELECT e.id, e.path, e.asset_id, e.seen_batch FROM root_entry e
+    SELECT e.id, e.path, e.asset_id, e.seen_batch, e.outcome FROM root_entry e
     WHERE e.root_id = $1 AND e.seen_batch <> $2 AND e.asset_id IS NOT NULL AND e.outcome <> 'missing'
         AND e.path >= $3 AND e.path < $4
         AND NOT EXISTS (SELECT FROM unnest($5::bytea[], $6::bytea[]) AS closed(low, high)
@@ -71,8 +73,8 @@ WITH passed AS MATERIALIZED (
 )
 SELECT p.id, coalesce(p.seen_batch < finding.id AND (finding.under = ''::bytea
            OR substr(p.path, 1, length(finding.under) + 1) = finding.under || '/'::bytea), false) AS confirmed
-FROM passed p JOIN asset_file f ON f.root_id = $1 AND f.path = p.path LEFT JOIN finding ON true
-WHERE NOT EXISTS (
+FROM passed p LEFT JOIN asset_file f ON f.root_id = $1 AND f.path = p.path LEFT JOIN finding ON true
+WHERE (f.id IS NOT NULL OR p.outcome = 'failed') AND NOT EXISTS (
     SELECT FROM import_task t WHERE t.entry_id = p.id AND t.status IN ('pending', 'processing'))
 ORDER BY p.asset_id, p.id
 """
@@ -132,8 +134,9 @@ async def last_seen(sql: Connection[Any], asset_id: int) -> list[bytes]:
 
 
 _FILES = """
-SELECT e.id FROM root_entry e JOIN asset_file f ON f.root_id = e.root_id AND f.path = e.path
-WHERE e.id = ANY($1::bigint[]) AND e.asset_id IS NOT NULL AND NOT EXISTS (
+SELECT e.id FROM root_entry e LEFT JOIN asset_file f ON f.root_id = e.root_id AND f.path = e.path
+WHERE e.id = ANY($1::bigint[]) AND e.asset_id IS NOT NULL
+  AND (f.id IS NOT NULL OR e.outcome = 'failed') AND NOT EXISTS (
     SELECT FROM import_task t WHERE t.entry_id = e.id AND t.status IN ('pending', 'processing'))
 ORDER BY e.asset_id, e.id
 """
@@ -146,7 +149,8 @@ async def files_of_assets(sql: Connection[Any], entries: list[int]) -> list[int]
 
 _LOST = """
 WITH gone AS MATERIALIZED (
-    SELECT root_id, path, asset_id FROM root_entry WHERE id = ANY($1::bigint[])
+    SELECT root_id, path, f.asset_id FROM root_entry e JOIN asset_file f USING (root_id, path)
+    WHERE e.id = ANY($1::bigint[])
 )
 SELECT count(*) FROM (SELECT DISTINCT asset_id FROM gone) a WHERE NOT EXISTS (
     SELECT FROM asset_file f WHERE f.asset_id = a.asset_id
@@ -186,8 +190,9 @@ async def _hold(sql: Connection[Any], walking: Walking, entries: list[int]) -> b
     return found is not None
 
 
-# A known file that this batch found under another name is paired with one that is gone: it has moved.
-_SETTLE = """
+# A known file that this batch found under another name is paired with one that is gone: it has moved. What
+# was known of a broken file says nothing about the asset, and is not believed of what is met there again.
+_SETTLE = f"""
 WITH fence AS (
     SELECT id, queued_at FROM import_batch WHERE id = $2 AND claim = $3 AND status = 'walking' FOR UPDATE
 ), gone AS MATERIALIZED (
@@ -207,7 +212,8 @@ WITH fence AS (
 ), forgotten AS (
     DELETE FROM root_entry e USING moved WHERE e.id = moved.old
 ), noted AS (
-    UPDATE root_entry e SET outcome = 'missing', reason = NULL, detail = NULL, changed_at = now()
+    UPDATE root_entry e SET outcome = 'missing', reason = NULL, detail = NULL, changed_at = now(),
+           inode = CASE e.outcome WHEN 'failed' THEN {DISPLACED} ELSE e.inode END
     FROM gone WHERE e.id = gone.id AND NOT EXISTS (SELECT FROM moved m WHERE m.old = gone.id)
     RETURNING 1
 ), unplaced AS (

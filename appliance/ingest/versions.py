@@ -23,6 +23,10 @@ async def former(sql: Connection[Any], waiting: Waiting, decoded: Decoded) -> in
         " WHERE e.id = $1 AND a.kind = 'volume' AND a.state <> 'trashed'",
         waiting.entry_id,
     )
+    if before is not None:
+        # Tags before the rows of the import, as everywhere.
+        carried = await sql.fetch("SELECT tag_id FROM asset_tag WHERE asset_id = $1", before)
+        await tagging.current(sql, [r["tag_id"] for r in carried])
     return before
 
 

@@ -318,6 +318,31 @@ async def test_a_save_that_was_cut_off_takes_nothing_from_the_next_one(library: 
     assert await library.tags("a.jpg") == {"mine", "pier"}
 
 
+async def test_a_broken_save_that_is_taken_away_takes_nothing_from_the_next_one(library: Library) -> None:
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    library.put("a.jpg", saved(scene(), xmp=words("lake"))[:3000])
+    await library.scan()
+    (library.folder / "a.jpg").rename(library.folder / "broken.jpg")
+    gone = await library.scan()
+    (library.folder / "broken.jpg").rename(library.folder / "still broken.jpg")
+    await library.scan()
+    entries = await library.ingest.rows("SELECT path, outcome, asset_id FROM root_entry ORDER BY path")
+    assert (gone.failed, [tuple(e.values()) for e in entries]) == (
+        1,
+        [(b"a.jpg", "missing", before["id"]), (b"still broken.jpg", "failed", None)],
+    )
+
+    (library.folder / "still broken.jpg").rename(library.folder / "a.jpg")
+    assert (await library.scan()).failed == 1
+    library.put("a.jpg", saved(scene(), xmp=words("pier")))
+    await library.scan()
+
+    (after,) = await everything(library.ingest)
+    assert (after["id"], after["missing_since"]) == (before["id"], None)
+
+
 async def two_alike(library: Library) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two files that look alike: one that a person keeps, and a copy of it."""
     library.put("a.jpg", saved(scene()))
