@@ -44,6 +44,7 @@ async def record_files(uow: UnitOfWork, walking: Walking, seen: list[telling.See
 _MET = f"""
 met AS MATERIALIZED (
     SELECT t.*, e.id AS entry_id, e.outcome, e.asset_id, known.id AS known_id, known.asset_id AS known_asset,
+           known.path AS known_path,
            known.sha256 AS known_sha256, known.outcome = 'missing' AS was_missing,
            e.id IS NOT NULL AND e.size = t.size AND e.mtime_ns = t.mtime_ns AND e.inode <> {DISPLACED}
                AND e.outcome <> 'pending' AND (e.outcome <> 'missing' OR e.asset_id IS NOT NULL)
@@ -54,7 +55,7 @@ met AS MATERIALIZED (
     JOIN fence ON true
     LEFT JOIN root_entry e ON e.root_id = $3 AND e.path = t.path
     LEFT JOIN LATERAL (
-        SELECT o.id, o.asset_id, o.sha256, o.outcome FROM root_entry o
+        SELECT o.id, o.path, o.asset_id, o.sha256, o.outcome FROM root_entry o
         WHERE $10 AND t.inode > 0 AND t.verdict = '' AND e.inode IS DISTINCT FROM t.inode
             AND o.root_id = $3 AND o.inode = t.inode AND o.asset_id IS NOT NULL
             AND o.size = t.size AND o.mtime_ns = t.mtime_ns AND o.path <> t.path
@@ -63,7 +64,8 @@ met AS MATERIALIZED (
     ) known ON true
     WHERE e.seen_batch IS DISTINCT FROM $1
 )"""
-# What was known of a path that is taken over by another is kept from being believed of its former place.
+# What was known of a path that is taken over by another is kept from being believed of its former place. No
+# byte is read here: when the bytes were last compared with the hash, and what was found then, goes along.
 _KNOWN = f"""
 links AS MATERIALIZED (
     SELECT met.*, CASE WHEN was_missing THEN 'returned'
@@ -89,11 +91,18 @@ links AS MATERIALIZED (
     FROM met WHERE met.same AND met.outcome = 'missing' AND e.id = met.entry_id
     RETURNING e.path, e.size, e.mtime_ns, e.asset_id
 ), placed AS (
-    INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns)
-    SELECT asset_id, $3, path, size, mtime_ns FROM linked
-    UNION ALL SELECT asset_id, $3, path, size, mtime_ns FROM returned
+    INSERT INTO asset_file (asset_id, root_id, path, size, mtime_ns, verified_at,
+                            fault, fault_detail, fault_at)
+    SELECT p.asset_id, $3, p.path, p.size, p.mtime_ns, coalesce(f.verified_at, a.added_at),
+           f.fault, f.fault_detail, f.fault_at
+    FROM (SELECT linked.*, links.known_path FROM linked JOIN links USING (path)
+          UNION ALL SELECT *, NULL FROM returned) p
+    JOIN asset a ON a.id = p.asset_id
+    LEFT JOIN asset_file f ON f.root_id = $3 AND f.path = p.known_path AND f.asset_id = p.asset_id
     ON CONFLICT (root_id, path) DO UPDATE
-        SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns
+        SET asset_id = excluded.asset_id, size = excluded.size, mtime_ns = excluded.mtime_ns,
+            verified_at = excluded.verified_at, fault = excluded.fault,
+            fault_detail = excluded.fault_detail, fault_at = excluded.fault_at
 ), traced AS (
     INSERT INTO provenance (asset_id, how, root_id, batch_id, path)
     SELECT l.asset_id, 'folder', $3, $1, l.path FROM linked l

@@ -196,21 +196,47 @@ async def test_file_that_is_let_in_and_given_up_stays_kept_out(
     ]
 
 
+def told(folder: Path) -> asyncio.StreamReader:
+    """What the child of a look says of a folder, but not its end."""
+    frames = io.BytesIO()
+    for record in walk.Walk(bytes(folder), None, frozenset()).records(b""):
+        if not isinstance(record, telling.End):
+            telling.write(record, frames)
+    stream = asyncio.StreamReader()
+    stream.feed_data(frames.getvalue())
+    return stream
+
+
 async def test_look_that_fails_leaves_what_it_began_to_a_scan(ingest: Ingest, folder: Path) -> None:
     fill(folder, 1)
     rest(folder)
     await ingest.scan(folder)
     look = changes.Look(ingest.db, await turn(ingest), 1)
     put(folder, "new.jpg", jpeg(70))
-    frames = io.BytesIO()
-    for record in walk.Walk(bytes(folder), None, frozenset()).records(b""):
-        if not isinstance(record, telling.End):
-            telling.write(record, frames)
-    stream = asyncio.StreamReader()
-    stream.feed_data(frames.getvalue() + telling.LENGTH.pack(3) + b"???")
-    stream.feed_eof()
+    stream = told(folder)
+    stream.feed_data(telling.LENGTH.pack(3) + b"???")
 
     with pytest.raises(Exception, match="Expected"):
         await look.follow(stream)
+
+    assert [b["status"] for b in await batches(ingest)] == ["pending"]
+
+
+async def test_look_that_is_out_of_time_leaves_what_it_began_to_a_scan(ingest: Ingest, folder: Path) -> None:
+    fill(folder, 1)
+    rest(folder)
+    await ingest.scan(folder)
+    look = changes.Look(ingest.db, await turn(ingest), 1)
+    put(folder, "new.jpg", jpeg(70))
+    stream = told(folder)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as limit:
+            running = asyncio.create_task(look.follow(stream))
+            # A child that says nothing more: all it told is written down.
+            while not await batches(ingest):
+                await asyncio.sleep(0)
+            limit.reschedule(0)
+            await running
 
     assert [b["status"] for b in await batches(ingest)] == ["pending"]
