@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright
 
 from appliance.accounts import services, sessions
 from appliance.accounts.models import Role
@@ -42,6 +42,9 @@ addEventListener("securitypolicyviolation", (e) => note(`csp ${e.violatedDirecti
 addEventListener("htmx:syntax:error", (e) => note("htmx syntax " + e.target.outerHTML.slice(0, 200)));
 addEventListener("htmx:error", (e) => note("htmx error " + String(e.detail?.error)));
 """
+# The browser's own word where a page was left before its service worker was fetched: the page asks for it
+# again next time, and that it works has tests of its own.
+LEFT_EARLY = "An unknown error occurred when fetching the script."
 # By frames as well as by the clock: on a busy machine both are slow.
 REST = """async () => {
   const place = () => [scrollX, scrollY, document.documentElement.scrollHeight, location.href].join();
@@ -137,6 +140,11 @@ class Visit:
             return bool(await self.page.evaluate(expression))
         return False
 
+    def hear(self, message: ConsoleMessage) -> None:
+        """Keep what the browser calls an error."""
+        if message.type == "error" and message.text != LEFT_EARLY:
+            self.said.append(f"console {message.text}")
+
     async def rest(self) -> None:
         """Wait until nothing moves any more: neither the page, nor its place, nor its address."""
         await self.page.evaluate(REST)
@@ -153,7 +161,7 @@ async def visit(browser: Browser, site: Site, **options: Any) -> Visit:
     await context.add_init_script(WATCH)
     page = await context.new_page()
     made = Visit(context, page, site)
-    page.on("console", lambda m: made.said.append(f"console {m.text}") if m.type == "error" else None)
+    page.on("console", made.hear)
     page.on("pageerror", lambda e: made.said.append(f"page {e}"))
     return made
 
