@@ -13,7 +13,7 @@ from appliance.ingest import describing, finishing, sidecar_names, vanished
 from appliance.ingest.models import Mode
 from appliance.ingest.naming import classify
 from appliance.ingest.reader import Lend
-from appliance.media.decoder import StorageSilent
+from appliance.media.decoder import ChildDied, StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Described
 
@@ -77,3 +77,8 @@ async def _describe(waiting: Waiting, lend: Lend) -> Described | None:
         if isinstance(failure, StorageSilent):
             raise
         return Described(b"", None, str(failure))
+    except ChildDied as death:
+        if death.reason is Reason.CRASHED:
+            raise
+        # What costs too much to read costs its own words.
+        return Described(b"", None, str(death))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-from xml.parsers import expat
 
-import msgspec
+from appliance.media import safexml
+from appliance.media.said import LONGEST_TAG, LONGEST_TITLE, MOST_TAGS, Said, as_text, line
 
 
 _MOST_BYTES = 1 << 20
-_MOST_TEXT = 20_000
 _MOST_NAMES = 200
 _DEEPEST = 4
 _SINGLE = {
@@ -38,22 +36,7 @@ _SEVERAL = {
     "teams": ("teams", "general"),
     "characters": ("characters", "character"),
 }
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-
-
-class Comic(msgspec.Struct):
-    """What was found: facts to show, a title, tags with their kinds, the direction, what each page is."""
-
-    title: str | None = None
-    right_to_left: bool = False
-    facts: dict[str, Any] = {}
-    tags: list[tuple[str, str]] = []
-    """(kind, name)."""
-    notes: list[str] = []
-
-
-class _Refused(Exception):
-    """The text is no ComicInfo that we read."""
+_KNOWN = frozenset({*_SINGLE, *_SEVERAL, "title", "manga"})
 
 
 class _Fields:
@@ -63,76 +46,69 @@ class _Fields:
         self.texts: dict[str, str] = {}
         self._path: list[str] = []
         self._open = ""
-        parser = expat.ParserCreate()
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text
-        parser.StartDoctypeDeclHandler = self._refuse
-        parser.EntityDeclHandler = self._refuse
-        self.parser = parser
+        self.parser = safexml.parser()
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
 
     def _start(self, name: str, _attributes: dict[str, str]) -> None:
         if not self._path and name.rpartition(":")[2].lower() != "comicinfo":
-            raise _Refused("not a ComicInfo")
+            raise safexml.Refused("not a ComicInfo")
         if len(self._path) > _DEEPEST:
-            raise _Refused("too deep")
+            raise safexml.Refused("too deep")
         self._path.append(name.rpartition(":")[2].lower())
 
     def _end(self, _name: str) -> None:
         field = self._path.pop()
         if len(self._path) == 1:
-            self.texts.setdefault(field, self._open)
+            if field in _KNOWN:
+                self.texts.setdefault(field, self._open)
             self._open = ""
 
     def _text(self, text: str) -> None:
-        if len(self._path) == 2 and len(self._open) < _MOST_TEXT:
-            self._open += text
-
-    def _refuse(self, *_arguments: object) -> None:
-        raise _Refused("it declares a document type")
+        if len(self._path) == 2:
+            # Names take more room than words; what is longer than all of them is cut off where it is used.
+            self._open += text[: _MOST_NAMES * LONGEST_TAG - len(self._open)]
 
 
-def read(text: bytes) -> Comic:
+def read(text: bytes) -> Said:
     """Read a ComicInfo.xml; what cannot be read is a note, never a failure."""
     if not text:
-        return Comic()
+        return Said()
+    if len(text) > _MOST_BYTES:
+        return Said(notes=[f"ComicInfo.xml is broken: {len(text):,} bytes"])
     fields = _Fields()
-    try:
-        if len(text) > _MOST_BYTES:
-            raise _Refused(f"{len(text):,} bytes")
-        fields.parser.Parse(text, True)
-    except (_Refused, expat.ExpatError, ValueError, LookupError) as error:
-        # Fields that were closed before the mistake are as good as any.
-        return _comic(fields.texts, [f"ComicInfo.xml is broken: {error}"[:200]])
-    return _comic(fields.texts, [])
+    problem = safexml.parse(fields.parser, text)
+    # Fields that were closed before the mistake are as good as any.
+    found = _said(fields.texts)
+    if problem is not None:
+        found.note(f"ComicInfo.xml is broken: {problem}"[:200])
+    return found
 
 
-def _comic(texts: dict[str, str], notes: list[str]) -> Comic:
-    cleaned = {name: _clean(text) for name, text in texts.items()}
-    found = Comic(_title(cleaned), cleaned.get("manga", "").lower() == "yesandrighttoleft", notes=notes)
-    found.facts = {fact: cleaned[name] for name, fact in _SINGLE.items() if cleaned.get(name)}
+def _said(texts: dict[str, str]) -> Said:
+    found = Said(title=_title(texts))
+    words = {fact: as_text(texts.get(name, "")) for name, fact in _SINGLE.items()}
+    found.facts = {fact: text for fact, text in words.items() if text}
     for name, (fact, kind) in _SEVERAL.items():
-        names = _names(cleaned.get(name, ""))
+        names = _names(texts.get(name, ""))
+        found.tag(names, kind)
         if names:
             found.facts[fact] = names
-            found.tags += [(kind, each) for each in names]
-    if cleaned.get("series"):
-        found.tags.append(("series", cleaned["series"]))
-    found.tags = list(dict.fromkeys(found.tags))
+    found.tag([texts.get("series", "")], "series")
+    if line(texts.get("manga", ""), LONGEST_TAG).lower() == "yesandrighttoleft":
+        found.facts["right_to_left"] = True
+    found.at_most(MOST_TAGS)
     return found
 
 
 def _title(texts: dict[str, str]) -> str | None:
-    if texts.get("title"):
-        return texts["title"][:500]
-    series, number = texts.get("series", ""), texts.get("number", "")
-    return (f"{series} {number}" if number else series)[:500] or None
-
-
-def _clean(text: str) -> str:
-    return _CONTROLS.sub(" ", text).strip()
+    title, series, number = (
+        line(texts.get(name, ""), LONGEST_TITLE) for name in ("title", "series", "number")
+    )
+    return title or f"{series} {number}".strip()[:LONGEST_TITLE] or None
 
 
 def _names(text: str) -> list[str]:
-    found = (part.strip() for part in re.split(r"[,;\n]", text))
-    return list(dict.fromkeys(name[:200] for name in found if name))[:_MOST_NAMES]
+    found = (line(part, LONGEST_TAG + 1) for part in re.split(r"[,;\n]", text))
+    return list(dict.fromkeys(name for name in found if name))[:_MOST_NAMES]

@@ -80,7 +80,7 @@ class Child:
     async def describe(self, path: bytes, kind: str, *, timeout: float = STEP_S) -> Described:
         """Read a small file that describes another one; the file in hand is let go."""
         self._holds_file = False
-        return await self._ask(wire.DescribeRequest(path, None, kind), timeout, Described)
+        return await self._ask(wire.DescribeRequest(path, kind), timeout, Described)
 
     async def convert(
         self,

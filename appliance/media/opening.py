@@ -81,6 +81,9 @@ def open_picture(source: Source, limits: Limits, *, moves: bool = True) -> Image
     curve = curves.of(source)
     if curve is not None:
         image.info[pictures.CURVE] = curve
+    if not isinstance(image.info.get("xmp", b""), bytes | str):
+        # A tag that says that it holds numbers; Pillow itself stumbles over them.
+        del image.info["xmp"]
     return image
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -15,6 +16,8 @@ from appliance.media.said import LONGEST_TITLE, MOST_TAGS, Said, as_text, line, 
 Post = Mapping[str, Any]
 
 MOST_SOURCES = 5
+_MOST_KEYS = 2000
+"""Posts have some dozens of fields."""
 # How sites call their kinds of tags, and what we call them.
 _KINDS = {
     "artist": "artist",
@@ -88,13 +91,13 @@ def _scalar(value: Any) -> Any:
 def _sorted_tags(post: Post, found: Said) -> bool:
     """Tags that the site has sorted by kind; the answer is whether there are any."""
     before = len(found.tags)
-    for key, value in post.items():
+    for key, value in itertools.islice(post.items(), _MOST_KEYS):
         name = key.removeprefix("tag_string_") if key.startswith("tag_string_") else key.removeprefix("tags_")
         if name != key and name not in _PASSED_OVER:
             found.tag(_split(value), _KINDS.get(name, "general"))
     grouped = post.get("tags")
     if isinstance(grouped, dict):
-        for name, value in grouped.items():
+        for name, value in itertools.islice(grouped.items(), _MOST_KEYS):
             if name not in _PASSED_OVER:
                 found.tag(_split(value), _KINDS.get(str(name), "general"))
     return len(found.tags) > before
@@ -181,8 +184,10 @@ def _sources(post: Post, found: Said) -> None:
         address = address_of(each)
         if address and address not in sources:
             sources.append(address)
+        if len(sources) == MOST_SOURCES:
+            break
     if sources:
-        found.facts["sources"] = sources[:MOST_SOURCES]
+        found.facts["sources"] = sources
 
 
 def address_of(value: Any) -> str | None:

@@ -18,6 +18,8 @@ MOST_KEYWORDS = 100
 """Stock pictures carry hundreds of keywords; nobody wants all of them as tags."""
 MOST_TAGS = 400
 """Of a sidecar, which a person or a downloader made for finding things again."""
+MOST_READ = 4 * MOST_TAGS
+"""So many tags are read before some are chosen; what holds more is no list of tags."""
 _MAX_NOTES = 20
 _BLANKS = re.compile(r"\s+")
 
@@ -44,18 +46,23 @@ class Said(msgspec.Struct, kw_only=True):
             self.notes.append(text)
 
     def tag(self, names: Iterable[object], kind: str = "") -> None:
-        """Add tags of one kind; what can be no name is left out."""
+        """Add tags of one kind; what can be no name is left out, and so is what no list of tags holds."""
+        known = {each for of, each in self.tags if of == kind}
         for each in names:
+            if len(self.tags) >= MOST_READ:
+                return
             name = line(each, LONGEST_TAG + 1)
             if len(name) > LONGEST_TAG:
                 self.note(f"“{name[:40]}…” is too long for a tag")
-            elif name and (kind, name) not in self.tags:
+            elif name and name not in known:
+                known.add(name)
                 self.tags.append((kind, name))
 
     def at_most(self, count: int) -> None:
         """Keep so many tags."""
         if len(self.tags) > count:
-            self.note(f"{count} of {len(self.tags)} keywords became tags")
+            more = "more than " if len(self.tags) >= MOST_READ else ""
+            self.note(f"{count} of {more}{len(self.tags):,} keywords became tags")
             del self.tags[count:]
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from appliance.media import posts, reading, xmp
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.said import LONGEST_TITLE, MOST_TAGS, Said, line
+from appliance.media.said import LONGEST_TITLE, MOST_READ, MOST_TAGS, Said, line
 from appliance.media.wire import Described, DescribeRequest
 
 
@@ -45,7 +45,7 @@ class _Senseless(Exception):
 
 def _content(request: DescribeRequest) -> bytes:
     try:
-        source = reading.open_source(request.path, request.expect)
+        source = reading.open_source(request.path, None)
     except MediaFailure as failure:
         if failure.reason is Reason.EMPTY:
             return b""
@@ -61,7 +61,7 @@ def _content(request: DescribeRequest) -> bytes:
 
 
 def _of_xmp(content: bytes) -> Said:
-    known, problem = xmp.fields(content)
+    known, problem = xmp.fields(content, MOST_BYTES)
     if problem is not None:
         raise _Senseless(f"its XML is damaged ({problem})")
     found = xmp.interpreted(known)
@@ -84,7 +84,10 @@ def _of_json(content: bytes) -> Said:
 def _of_text(content: bytes) -> Said:
     """Tags by line or comma; sentences are no tags, and what Vitrine has its own word for keeps it."""
     found = Said()
-    for piece in re.split(r"[\n\r,]+", _decoded(content)):
+    pieces = [piece for piece in re.split(r"[\n\r,]+", _decoded(content)) if piece.strip()]
+    if len(pieces) > MOST_READ:
+        raise _Senseless("it is no list of tags")
+    for piece in pieces:
         text = line(piece, 400)
         space, colon, name = (p.strip() for p in text.partition(":"))
         key = space.casefold() if colon and name else ""

@@ -43,7 +43,6 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits, draw: Draw, *, 
 def _volume(source: Source, found: Listing, draw: Drawn) -> Decoded:
     comic = comicinfo.read(found.comic)
     cover = _cover(source, [page for page in found.pages if page.mime][:_COVERS], draw)
-    facts = comic.facts | ({"right_to_left": True} if comic.right_to_left else {})
     return msgspec.structs.replace(
         cover,
         kind="volume",
@@ -53,7 +52,7 @@ def _volume(source: Source, found: Listing, draw: Drawn) -> Decoded:
         taken_offset=None,
         date_source=None,
         flags=[],
-        facts=facts,
+        facts=comic.facts,
         notes=[*found.notes, *comic.notes],
         title=comic.title,
         rating=None,

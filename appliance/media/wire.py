@@ -131,7 +131,6 @@ class DescribeRequest(msgspec.Struct, frozen=True, tag="describe"):
     """Read a small file that describes another one; `kind` is xmp, json or txt."""
 
     path: bytes
-    expect: Stat | None
     kind: str
 
 

@@ -216,5 +216,5 @@ def test_any_bytes_are_a_sidecar_or_say_why_not(content: bytes, kind: str) -> No
     with tempfile.NamedTemporaryFile() as out:
         out.write(content)
         out.flush()
-        described = sidecars.describe(DescribeRequest(out.name.encode(), None, kind))
+        described = sidecars.describe(DescribeRequest(out.name.encode(), kind))
     assert described.problem if described.said is None else safe(described.said)
