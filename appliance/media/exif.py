@@ -245,14 +245,14 @@ def _read_place(found: Exif, gps: dict[int, Any]) -> None:
         found.note(f"the GPS position is unusable ({type(error).__name__})")
         return
     found.facts |= position(latitude, longitude) or {}
-    _read_field(found, "altitude", _altitude(gps), lambda value: _within(value, 100_000))
-
-
-def _altitude(gps: dict[int, Any]) -> Any:
-    """Metres above the sea; a reference of one means below it."""
-    height = gps.get(_Gps.GPSAltitude)
     below = gps.get(_Gps.GPSAltitudeRef) in (1, b"\x01")
-    return -height if below and isinstance(height, int | float) else height
+    _read_field(found, "altitude", gps.get(_Gps.GPSAltitude), lambda value: _altitude(value, below=below))
+
+
+def _altitude(value: Any, *, below: bool) -> float | None:
+    """Metres above the sea, or less than none below it."""
+    height = _within(value, 100_000)
+    return -abs(height) if below and height is not None else height
 
 
 def _degrees(value: Any, reference: Any, negative: str) -> float:

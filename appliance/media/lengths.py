@@ -25,14 +25,23 @@ _GUESSING, _GUESSED_S = ("mpeg", "mpegvideo"), 3.0
 
 
 class Length(msgspec.Struct):
-    """Seconds and frames where they are known, and whether the end is missing."""
+    """Seconds and frames where they are known, whether the end is missing, and whether it was not reached."""
 
     seconds: float | None
     frames: int | None
     truncated: bool = False
+    unmeasured: bool = False
 
 
-def measured(source: Source, container: Any, stream: Any) -> Length:
+class _Walk(msgspec.Struct, frozen=True):
+    """Where a walk over packets came to; `frames` where it came to the end without damage."""
+
+    end: float | None
+    frames: int | None
+    gave_up: bool = False
+
+
+def measured(source: Source, container: Any, stream: Any, patience: float = _WALK_S) -> Length:
     """Find the true length: what the header says, unless the file ends before that."""
     told, counted = announced(container, stream), int(stream.frames) or None
     if told is not None and told < _GUESSED_S and source.sniffed.format in _GUESSING:
@@ -43,13 +52,17 @@ def measured(source: Source, container: Any, stream: Any) -> Length:
         overrun = max((entry.pos + entry.size for entry in stream.index_entries), default=0) > source.size
         if not overrun:
             return Length(told, counted)
-    end = None if overrun else _tail_end(container, stream, told)
-    if end is None:
-        end, counted = _walked(container, stream)
+    walk, header = None if overrun else _tail(container, stream, told, patience), counted
+    if walk is None or (walk.end is None and not walk.gave_up):
+        walk = _walked(container, stream, patience)
+        counted = walk.frames
+    if walk.gave_up:
+        # Where patience ended is no end of the film: what the header says is all that is known.
+        return Length(None, None, unmeasured=True) if told is None else Length(told, header, overrun)
     if told is None:
-        return Length(end, counted)
-    short = overrun or (end or 0.0) < told - max(_TAIL_S, _TAIL_SHARE * told)
-    return Length(end if short else told, None if short else counted, short)
+        return Length(walk.end, counted)
+    short = overrun or (walk.end or 0.0) < told - max(_TAIL_S, _TAIL_SHARE * told)
+    return Length(walk.end if short else told, None if short else counted, short)
 
 
 def announced(container: Any, stream: Any) -> float | None:
@@ -64,8 +77,8 @@ def start(stream: Any) -> float:
     return float(stream.start_time * stream.time_base) if stream.start_time else 0.0
 
 
-def _tail_end(container: Any, stream: Any, announced: float | None) -> float | None:
-    """Seek close to the announced end and return when the last packet there ends."""
+def _tail(container: Any, stream: Any, announced: float | None, patience: float) -> _Walk | None:
+    """Seek close to the announced end and walk from there."""
     if announced is None:
         return None
     target = start(stream) + max(0.0, announced - 2.0)
@@ -73,23 +86,21 @@ def _tail_end(container: Any, stream: Any, announced: float | None) -> float | N
         container.seek(int(target / stream.time_base), stream=stream, backward=True)
     except av.error.FFmpegError:
         return None
-    end, _, _ = _walk(container, stream)
-    return end
+    return _walk(container, stream, patience)
 
 
-def _walked(container: Any, stream: Any) -> tuple[float | None, int | None]:
+def _walked(container: Any, stream: Any, patience: float) -> _Walk:
     """Read every packet: the only truth for piped files, which announce nothing."""
     try:
         container.seek(0)
     except av.error.FFmpegError as error:
         raise MediaFailure(Reason.CORRUPT, "it cannot be read from the start") from error
-    end, count, complete = _walk(container, stream)
-    return end, count if complete else None
+    return _walk(container, stream, patience)
 
 
-def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
+def _walk(container: Any, stream: Any, patience: float) -> _Walk:
     end: float | None = None
-    count, give_up = 0, time.monotonic() + _WALK_S
+    count, give_up = 0, time.monotonic() + patience
     rate = float(stream.average_rate or stream.guessed_rate or 0)
     try:
         for packet in container.demux(stream):
@@ -101,7 +112,7 @@ def _walk(container: Any, stream: Any) -> tuple[float | None, int, bool]:
                 # Many MPEG files say the moment of a few pictures only.
                 end = max(end or 0.0, count / rate)
             if time.monotonic() > give_up:
-                return end, count, False
+                return _Walk(end, None, gave_up=True)
     except av.error.FFmpegError:
-        return end, count, False
-    return end, count, True
+        return _Walk(end, None)
+    return _Walk(end, count)

@@ -23,7 +23,9 @@ def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: in
         found.facts["turned"] = found.orientation
     upright = pictures.turned(found.orientation, turn)
     shown = pictures.displayed(image.size, upright)
-    pages = _pages(source, image)
+    pages = _pages(source)
+    if pages is None:
+        found.note("later pages are damaged")
     target = pictures.largest(shown, wanted)
     _draft(image, pictures.displayed(target, upright))
     # Truncated data is noticed only by decoding all of it, also at a reduced scale.
@@ -37,6 +39,7 @@ def decode(source: Source, image: Image.Image, wanted: list[Wanted], *, turn: in
         height=shown[1],
         frames=pages,
         date_source="exif" if found.taken_at else None,
+        flags=[] if pages else ["truncated"],
         dominant=pictures.dominant(picture),
         **metadata.described(found),
         renditions=made,
@@ -51,5 +54,16 @@ def _draft(image: Image.Image, stored: tuple[int, int]) -> None:
         image.draft(None, stored)
 
 
-def _pages(source: Source, image: Image.Image) -> int:
-    return int(getattr(image, "n_frames", 1)) if source.sniffed.format == "tiff" else 1
+def _pages(source: Source) -> int | None:
+    """Count the pages of a fax or scan; None where a later one cannot be told, which costs no other.
+
+    In a picture of its own: counting would make the one in hand forget what it has decoded.
+    """
+    if source.sniffed.format != "tiff":
+        return 1
+    try:
+        with Image.open(source.file(), formats=["TIFF"]) as counted:
+            return int(getattr(counted, "n_frames", 1))
+    except Exception:  # noqa: BLE001
+        # A damaged directory raises whatever its bytes lead to.
+        return None

@@ -75,6 +75,8 @@ def _decode(source: Source, container: Any, wanted: list[Wanted], limits: Limits
     poster = picture(frame, upright, pictures.largest(shown, wanted))
     made, errors = pictures.render(poster, shown, wanted)
     said = filmtags.read(container.metadata, stream.metadata)
+    if length.unmeasured:
+        said.note("it is too long to be measured")
     said.facts = (
         _facts(container, stream) | ({"hdr": True} if frame.color_trc in hdr.TRANSFERS else {}) | said.facts
     )
@@ -194,6 +196,14 @@ def picture(frame: Any, upright: int, target: tuple[int, int]) -> Image.Image:
     return pictures.upright(small, upright)
 
 
+def _tag(context: Any) -> str:
+    """The four letters of a codec; transport streams put a number there that need not be any."""
+    try:
+        return str(context.codec_tag)
+    except UnicodeDecodeError:
+        return ""
+
+
 def _facts(container: Any, stream: Any) -> dict[str, Any]:
     rate = float(stream.average_rate) if stream.average_rate else 0.0
     facts: dict[str, Any] = {
@@ -204,7 +214,7 @@ def _facts(container: Any, stream: Any) -> dict[str, Any]:
     }
     if math.isfinite(rate) and 0 < rate < 1000:
         facts["frame_rate"] = round(rate, 3)
-    if stream.codec_context.codec_tag in _DOLBY_ALONE:
+    if _tag(stream.codec_context) in _DOLBY_ALONE:
         facts["dolby_vision"] = True
     if container.bit_rate and 0 < container.bit_rate < 2**53:
         facts["bit_rate"] = int(container.bit_rate)

@@ -160,6 +160,27 @@ def _silence(target: Any, stream: Any) -> None:
     target.mux(stream.encode(None))
 
 
+def with_stream_type(stream: bytes, number: int) -> bytes:
+    """A transport stream whose tables call its H.264 by another number, with their checksums mended."""
+    data = bytearray(stream)
+    for packet in range(0, len(data), 188):
+        start = packet + 5
+        if data[packet + 1] & 0x40 and data[packet + 4 : packet + 6] == b"\0\2":
+            end = start + 3 + ((data[start + 1] & 15) << 8 | data[start + 2])
+            data[data.index(b"\x1b\xe1\0", start, end)] = number
+            data[end - 4 : end] = _mpeg_checksum(data[start : end - 4]).to_bytes(4, "big")
+    return bytes(data)
+
+
+def _mpeg_checksum(data: bytes) -> int:
+    found = 0xFFFFFFFF
+    for byte in data:
+        found ^= byte << 24
+        for _ in range(8):
+            found = (found << 1 ^ (0x04C11DB7 if found & 0x80000000 else 0)) & 0xFFFFFFFF
+    return found
+
+
 def announced(data: bytes, width: int, height: int) -> bytes:
     """The same AVIF or HEIC file, but its header announces another size."""
     at = data.index(b"ispe") + 8

@@ -197,3 +197,14 @@ async def test_a_segment_that_breaks_off_never_costs_the_picture(
     piece = bytes((0xFF, marker)) + (len(segment) + 2).to_bytes(2, "big") + segment
     decoded = await decode(whole[:2] + piece + whole[2:])
     assert (decoded.kind, decoded.width, decoded.height) == ("still", 40, 20)
+
+
+@pytest.mark.parametrize(("reference", "height"), [(b"\0", 430.5), (b"\1", -430.5)])
+async def test_what_lies_below_the_sea_is_shown_below_it(
+    decode: Import, reference: bytes, height: float
+) -> None:
+    side = struct.pack("<6I", 31, 1, 33, 1, 0, 1)
+    place = {1: (2, b"N\0"), 2: (5, side), 3: (2, b"E\0"), 4: (5, side), 5: (1, reference),
+             6: (5, struct.pack("<2I", 4305, 10))}  # fmt: skip
+    data = make.saved(make.corner(), "JPEG", exif=make.raw_exif({}, {}, place))
+    assert (await decode(data)).facts["altitude"] == height

@@ -200,6 +200,19 @@ async def test_a_tiff_with_pages_shows_the_first_and_counts_them(decode: Import)
     assert (decoded.kind, decoded.frames, decoded.width) == ("still", 3, 40)
 
 
+async def test_a_tiff_whose_later_page_is_damaged_shows_its_first(decode: Import) -> None:
+    data = bytearray(make.saved(make.corner(), "TIFF", save_all=True, append_images=[make.corner()] * 2))
+    first = int.from_bytes(data[4:8], "little")
+    after = first + 2 + 12 * int.from_bytes(data[first : first + 2], "little")
+    second = int.from_bytes(data[after : after + 4], "little")
+    # It says that its colours are of a kind that there is not.
+    colours = data.index((262).to_bytes(2, "little"), second) + 8
+    data[colours] = 99
+    decoded = await decode(bytes(data))
+    assert (decoded.kind, decoded.frames, decoded.width) == ("still", None, 40)
+    assert (decoded.flags, decoded.notes) == (["truncated"], ["later pages are damaged"])
+
+
 @pytest.mark.parametrize(("size", "grid", "preview"), [
     ((300, 30000), (5, 480), (14, 1440)),
     ((30000, 300), (1920, 19), (1440, 14)),

@@ -6,11 +6,12 @@ import math
 import struct
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from appliance.media import decoding
+from appliance.media import decoding, lengths, reading, video
 from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded
 from tests.media import make
@@ -97,6 +98,28 @@ async def test_a_film_without_any_announced_length_is_measured(decode: Import) -
     at = data.index(b"\x44\x89\x88")
     data[at : at + 2] = b"\xec\x89"  # the duration becomes a void element
     assert (await decode(bytes(data))).duration_s == pytest.approx(3.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("told", "container"), [(True, "mkv"), (False, "mkv"), (True, "mpegts")])
+def test_a_walk_that_gives_up_is_not_the_end(tmp_path: Path, told: bool, container: str) -> None:
+    data = bytearray(make.film(container, count=60))
+    if not told:
+        at = data.index(b"\x44\x89\x88")
+        data[at : at + 2] = b"\xec\x89"
+    (tmp_path / "film").write_bytes(data)
+    source = reading.open_source(bytes(tmp_path / "film"), None)
+    try:
+        with video.opened(source) as film:
+            length = lengths.measured(source, film, video.picture_stream(film), patience=-1.0)
+    finally:
+        source.close()
+    assert length.seconds == (pytest.approx(6.0, abs=0.2) if told else None)
+    assert (length.truncated, length.unmeasured) == (False, not told)
+
+
+async def test_a_transport_stream_whose_codec_has_no_letters_is_shown(decode: Import) -> None:
+    decoded = await decode(make.with_stream_type(make.film("mpegts"), 0xF0))
+    assert (decoded.facts["video_codec"], decoded.width) == ("h264", 64)
 
 
 @pytest.mark.parametrize(("turn", "size", "red"), [
