@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from appliance.core.drains import Claimed
+from appliance.core.jsontext import json_text
 from appliance.ingest.claims import Waiting
 from appliance.library.models import DateSource
 from appliance.media import dates
@@ -150,11 +149,6 @@ WITH {FENCE}, made AS (
 )
 SELECT (SELECT count(*) FROM fence) = 1 AS ours, (SELECT id FROM made) AS asset_id
 """
-
-
-def json_text(value: Any) -> str:
-    """JSON for the driver, which takes jsonb as text; PostgreSQL refuses NUL in it."""
-    return msgspec.json.encode(value).decode().replace("\\u0000", "")
 
 
 async def imported(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from asyncpg import UniqueViolationError
 
+from appliance.core.jsontext import json_text
 from appliance.duplicates import services as duplicates
 from appliance.ingest import describing
-from appliance.ingest.finishing import FENCE, TakenOver, date, json_text, pictures
+from appliance.ingest.finishing import FENCE, TakenOver, date, pictures
 from appliance.ingest.words import Moment
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from appliance.core.jsontext import json_text
 from appliance.media.hops import Hop
 from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded, Read
@@ -75,8 +76,8 @@ def _asset(read: Read, decoded: Decoded) -> tuple[Any, ...]:
     milliseconds = None if decoded.duration_s is None else round(decoded.duration_s * 1000)
     return (
         read.sha256, read.size, decoded.kind, decoded.mime, decoded.width, decoded.height, milliseconds,
-        decoded.frames, decoded.taken_at, decoded.taken_offset, decoded.dominant, _json(decoded.flags),
-        _json(decoded.notes), _json(decoded.facts), _json(_pictures(decoded)),
+        decoded.frames, decoded.taken_at, decoded.taken_offset, decoded.dominant, json_text(decoded.flags),
+        json_text(decoded.notes), json_text(decoded.facts), json_text(_pictures(decoded)),
     )  # fmt: skip
 
 
@@ -102,8 +103,3 @@ def _link(page: Page) -> tuple[Any, ...]:
         reason, detail = page.failure or (Reason.UNEXPECTED, "")
         return (page.position, "failed", None, None, str(reason), detail.replace("\0", "")[:500])
     return (page.position, "complete", page.read.sha256, page.read.size, None, None)
-
-
-def _json(value: Any) -> str:
-    # PostgreSQL refuses NUL in JSON.
-    return msgspec.json.encode(value).decode().replace("\\u0000", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from appliance.core import keyset, names
 from appliance.core.errors import Invalid
+from appliance.core.jsontext import json_text
 from appliance.core.keyset import Position
 from appliance.core.log import redact
 
@@ -50,3 +52,8 @@ def test_any_other_text_is_refused_not_crashed_on(text: str) -> None:
 )
 def test_secrets_do_not_reach_the_log(text: str) -> None:
     assert "hunter2" not in redact(text)
+
+
+@given(st.text(alphabet="\\u0\0a", max_size=12))
+def test_json_loses_its_nuls_and_nothing_that_only_spells_one(text: str) -> None:
+    assert json.loads(json_text({"it": text})) == {"it": text.replace("\0", "")}

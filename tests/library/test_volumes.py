@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Sequence
@@ -23,6 +24,7 @@ from appliance.operations.kinds import Kind
 from appliance.tagging import services as tagging
 from tests.ingest.conftest import Ingest
 from tests.library.books import take, the_volume, unpack
+from tests.media.make import corner, exif, saved
 from tests.media.zips import comic, zipped
 from tests.media_files import jpeg, put
 
@@ -227,6 +229,22 @@ async def test_damaged_page_fails_alone_with_its_words(ingest: Ingest, folder: P
     assert (found[1].reason, found[1].detail) == (
         "corrupt", "damaged within its archive: the checksum does not fit"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["ends with \\u0000", "has \\u0000 within"])
+async def test_words_that_spell_a_nul_keep_neither_page_nor_picture_out(
+    ingest: Ingest, folder: Path, said: str
+) -> None:
+    # A backslash and five letters: text that somebody wrote, not the NUL that PostgreSQL refuses.
+    put(folder, "a.cbz", zipped({"1.jpg": saved(corner((40, 60)), "JPEG", exif=exif(model=said))}))
+    put(folder, "b.jpg", saved(corner((60, 40)), "JPEG", exif=exif(model=said)))
+    assert (await ingest.scan(folder)).failed == 0
+    assert await unpack(ingest) == ["complete"]
+
+    rows = await ingest.rows("SELECT facts::text AS facts FROM asset WHERE kind = 'still'")
+    assert [said in str(json.loads(str(row["facts"])).values()).replace("\\\\", "\\") for row in rows] == [
+        True
+    ] * 2
 
 
 async def test_page_that_lies_loose_too_is_one_asset(ingest: Ingest, folder: Path) -> None:
