@@ -6,6 +6,7 @@ from functools import partial
 
 from appliance.core import db, settings
 from appliance.core.drains import Claimed, Drain, Interrupted
+from appliance.ingest import away
 from appliance.ingest.facts import ImportsRested
 from appliance.library import unpacking
 from appliance.library.facts import PagesWanted
@@ -39,6 +40,6 @@ async def unpack_volumes(claimed: Claimed) -> str:
     """Make the pages of volumes pictures of their own, those of the volume that someone reads first."""
     lend = partial(pool().child, fresh=claimed.alone, urgent=claimed.row.urgent)
     try:
-        return await unpacking.unpack(settings.current(), db.current(), claimed, lend)
+        return await unpacking.unpack(settings.current(), db.current(), claimed, lend, away.went)
     except DecoderUnavailable as error:
         raise Interrupted from error

@@ -110,7 +110,7 @@ async def convert(
     try:
         async with database.unit_of_work() as uow:
             # A still that has a film is played by it.
-            within = await motion.of(uow.sql, film.asset_id)
+            within = await motion.of(uow.sql, film.asset_id, everything=True)
             source = await original(uow.sql, settings.home, within.asset_id if within else film.asset_id)
         place = _Place(source, within.part if within else None, os.fsencode(part))
         made = await _made(settings, database, claimed, child, place, limit_s)

@@ -31,6 +31,8 @@ class Original:
     mime: str
     name: bytes
     way: tuple[Hop, ...] = ()
+    root: tuple[int, bytes] | None = None
+    """Id and path of the root that it lies under; None for a file that we store."""
 
     @property
     def expected(self) -> Stat | None:
@@ -77,4 +79,5 @@ def _found(row: Any, home: Home) -> Original:
     name = os.path.basename(row["named"] or row["path"])
     place = base + b"/" + row["path"]
     stored, way = row["root_id"] is None, hops.way(row["hops"])
-    return Original(place, row["size"], row["mtime_ns"], stored, row["mime"], name, way)
+    root = None if stored else (row["root_id"], row["root"])
+    return Original(place, row["size"], row["mtime_ns"], stored, row["mime"], name, way, root)

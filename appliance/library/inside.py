@@ -21,7 +21,8 @@ SEEN = f"""({VISIBLE} OR a.state = 'inside' AND NOT a.private AND EXISTS (
 async def step_out(sql: Connection[Any], asset_id: int, effective_at: datetime, source: str) -> bool:
     """A first file of its own was found: from now on it stands on the timeline, under that file's date.
 
-    A date that was read from its bytes, or set by a person, stays what it was.
+    A date that was read from its bytes, or set by a person, stays what it was. The film of a still stays
+    within it, however often it is brought.
     """
     done: str = await sql.execute(
         "UPDATE asset SET state = 'kept', added_at = now(),"
@@ -29,6 +30,7 @@ async def step_out(sql: Connection[Any], asset_id: int, effective_at: datetime, 
         " date_source = CASE WHEN date_source = 'human' THEN 'human' WHEN taken_at IS NULL THEN $3"
         " ELSE 'exif' END"
         " WHERE id = $1 AND state = 'inside'"
+        " AND NOT EXISTS (SELECT FROM live_pair WHERE film_id = $1)"
         " AND (SELECT count(*) FROM asset_file f WHERE f.asset_id = $1) = 1",
         asset_id,
         effective_at,

@@ -34,19 +34,19 @@ _OF = """
 SELECT a.id, a.facts->'motion' AS within, f.id AS film_id, f.mime, f.facts
 FROM asset a
 LEFT JOIN live_pair p ON p.still_id = a.id
-LEFT JOIN asset f ON f.id = p.film_id AND f.state <> 'trashed'
+LEFT JOIN asset f ON f.id = p.film_id AND f.state <> 'trashed' AND ($2 OR NOT f.private)
 WHERE a.id = ANY($1::bigint[]) AND a.kind = 'still' AND (a.facts ? 'motion' OR f.id IS NOT NULL)
 """
 
 
-async def of_each(sql: Connection[Any], ids: Sequence[int]) -> dict[int, Motion]:
-    """The films of those stills that have one."""
-    return {row["id"]: _motion(row) for row in await sql.fetch(_OF, list(ids))}
+async def of_each(sql: Connection[Any], ids: Sequence[int], *, everything: bool) -> dict[int, Motion]:
+    """The films of those stills that have one; for viewers none that is private."""
+    return {row["id"]: _motion(row) for row in await sql.fetch(_OF, list(ids), everything)}
 
 
-async def of(sql: Connection[Any], asset_id: int) -> Motion | None:
+async def of(sql: Connection[Any], asset_id: int, *, everything: bool) -> Motion | None:
     """The film of one still; None for everything else."""
-    return (await of_each(sql, [asset_id])).get(asset_id)
+    return (await of_each(sql, [asset_id], everything=everything)).get(asset_id)
 
 
 def _motion(row: Any) -> Motion:
@@ -69,10 +69,11 @@ WHERE s.facts ->> 'live_id' = $1 AND s.kind = 'still' AND f.id IS NOT NULL
 ON CONFLICT (still_id) DO NOTHING
 RETURNING still_id, film_id
 """
+# A private film beside a still that everybody sees would be played by it.
 _PUT_INSIDE = """
 UPDATE asset f SET state = 'inside' WHERE f.id = ANY($1::bigint[]) AND film_untouched(f)
 AND EXISTS (SELECT 1 FROM live_pair p JOIN asset s ON s.id = p.still_id
-            WHERE p.film_id = f.id AND s.state <> 'trashed')
+            WHERE p.film_id = f.id AND s.state <> 'trashed' AND NOT (f.private AND NOT s.private))
 """
 
 

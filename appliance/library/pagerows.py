@@ -43,6 +43,7 @@ WITH given AS (
            g.taken_offset, v.date_source, v.effective_at, g.dominant, g.flags::jsonb, g.notes::jsonb,
            g.facts::jsonb, 'inside'
     FROM given g, asset v WHERE v.id = $1
+      AND NOT EXISTS (SELECT FROM tombstone t WHERE t.sha256 = g.sha256 AND t.size = g.size)
     ON CONFLICT (sha256, size) DO NOTHING
     RETURNING id, sha256, size
 )
@@ -52,11 +53,16 @@ SELECT made.id, p.name, p.status, p.width, p.height, p.bytes, p.reason, p.detail
 FROM made JOIN given g USING (sha256, size), jsonb_to_recordset(g.pictures::jsonb)
     AS p(name text, status text, width int, height int, bytes bigint, reason text, detail text)
 """
+# Without an asset a page was deleted for good, or its asset went while this one was read: then it is made
+# at the next look.
 _LINKS = """
-UPDATE volume_page p SET status = g.status, reason = g.reason, detail = g.detail, asset_id =
-    (SELECT a.id FROM asset a WHERE a.sha256 = g.sha256 AND a.size = g.size)
+UPDATE volume_page p SET reason = g.reason, detail = g.detail, asset_id = a.id, status =
+    CASE WHEN g.status = 'complete' AND a.id IS NULL AND NOT EXISTS (
+        SELECT FROM tombstone t WHERE t.sha256 = g.sha256 AND t.size = g.size) THEN 'pending'
+    ELSE g.status END
 FROM unnest($2::int[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::text[])
     AS g(position, status, sha256, size, reason, detail)
+LEFT JOIN asset a ON a.sha256 = g.sha256 AND a.size = g.size
 WHERE p.volume_id = $1 AND p.position = g.position
 """
 

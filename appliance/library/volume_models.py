@@ -20,7 +20,9 @@ class Volume(Keyed, ItemColumns, Base):
     __table_args__ = (
         UniqueConstraint("asset_id"),
         CheckConstraint(one_of("status", RenditionStatus), name="status"),
-        Index("ix_volume_pending", "priority", "id", postgresql_where=text("status = 'pending'")),
+        Index(
+            "ix_volume_pending", "priority", "queued_at", "id", postgresql_where=text("status = 'pending'")
+        ),
         Index("ix_volume_processing", "worker_id", postgresql_where=text("status = 'processing'")),
         Index("ix_volume_version_of", "version_of", postgresql_where=text("version_of IS NOT NULL")),
     )

@@ -14,8 +14,15 @@ from appliance.library.facts import PagesWanted
 from appliance.library.models import VISIBLE
 from appliance.library.renditions import URGENT
 from appliance.media import hops
+from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded
 
+
+# Failures of the disk, the machine and the moment, not of a page.
+OF_THE_MOMENT = frozenset(
+    {Reason.NO_SPACE, Reason.UNWRITABLE, Reason.UNREADABLE, Reason.VANISHED, Reason.CHANGED}
+    | {Reason.TIMEOUT, Reason.OUT_OF_MEMORY}
+)
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -38,6 +45,13 @@ class PageView(msgspec.Struct, frozen=True):
     """Version of its small picture, when it is there."""
     shut: bool
     """A person put this very picture away, so that only administrators see it."""
+    turned: bool
+    """Its own file asks to be turned."""
+
+    @property
+    def version(self) -> str:
+        """Another one than before when it was made, or turned by a person."""
+        return f"{self.asset_id or 0}-{self.turn}"
 
     @property
     def wide(self) -> bool:
@@ -88,12 +102,24 @@ async def made(sql: Connection[Any], asset_id: int, decoded: Decoded) -> None:
     )
 
 
+# A page that met a limit may meet it again and hold a decoder for minutes: not with every look.
+_PAGES_AGAIN = """
+UPDATE volume_page p SET status = 'pending', reason = NULL, detail = NULL
+FROM volume v WHERE v.asset_id = p.volume_id AND v.status = 'complete'
+  AND v.finished_at < now() - interval '1 hour'
+  AND p.volume_id = $1 AND p.status = 'failed' AND p.reason = ANY($2::text[])
+"""
+
+
 async def want_pages(uow: UnitOfWork, volume_id: int) -> None:
-    """Have the pages of a volume made before those of others; a failure to read it is tried once more."""
+    """Have the pages of a volume made before those of others; what failed by the moment is tried again."""
+    await uow.sql.execute(_PAGES_AGAIN, volume_id, sorted(OF_THE_MOMENT))
     asked = await uow.sql.execute(
-        "UPDATE volume SET status = 'pending', priority = $2::smallint, reason = NULL, detail = NULL,"
-        " finished_at = NULL, deliveries = 0, interruptions = 0 WHERE asset_id = $1 AND"
-        " (status = 'failed' OR status = 'pending' AND priority > $2::smallint)",
+        "UPDATE volume v SET status = 'pending', priority = $2::smallint, reason = NULL, detail = NULL,"
+        " queued_at = now(), finished_at = NULL, deliveries = 0, interruptions = 0 WHERE asset_id = $1 AND"
+        " (status = 'failed' OR status = 'pending' AND priority > $2::smallint"
+        "  OR status = 'complete' AND EXISTS (SELECT FROM volume_page p WHERE p.volume_id = v.asset_id"
+        "                                     AND p.status = 'pending'))",
         volume_id,
         URGENT,
     )
@@ -115,7 +141,7 @@ SELECT p.position, p.name, p.mime, p.status, p.reason, p.detail, p.asset_id, a.w
        coalesce(a.turn, 0),
        (SELECT r.version FROM rendition r
         WHERE r.asset_id = a.id AND r.name = 'grid-240' AND r.status = 'complete'),
-       coalesce(a.private OR a.state IN ('archived', 'trashed'), false)
+       coalesce(a.private OR a.state IN ('archived', 'trashed'), false), coalesce(a.facts ? 'turned', false)
 FROM volume_page p LEFT JOIN asset a ON a.id = p.asset_id
 WHERE p.volume_id = $1 AND p.position BETWEEN $2 AND $3 ORDER BY p.position
 """
@@ -135,6 +161,18 @@ async def pages(sql: Connection[Any], volume_id: int, first: int, last: int) -> 
 async def page(sql: Connection[Any], volume_id: int, position: int) -> PageView | None:
     """One page of a volume."""
     return next(iter(await pages(sql, volume_id, position, position)), None)
+
+
+async def is_put_away(sql: Connection[Any], sha256: bytes, size: int) -> bool:
+    """Whether a person put the picture with this content away or deleted it for good."""
+    away: bool = await sql.fetchval(
+        "SELECT EXISTS (SELECT FROM asset WHERE sha256 = $1 AND size = $2"
+        "               AND (private OR state IN ('archived', 'trashed')))"
+        " OR EXISTS (SELECT FROM tombstone WHERE sha256 = $1 AND size = $2)",
+        sha256,
+        size,
+    )
+    return away
 
 
 async def read_to(

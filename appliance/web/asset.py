@@ -159,7 +159,7 @@ async def _panel(
         "renditions": sorted(renditions.values(), key=lambda r: r.name),
         "facts": factwords.of_file(asset.facts),
         "described": [factwords.of_sidecar(each) for each in await following.sidecars_of(sql, asset.id)],
-        "film": await motion.of(sql, asset.id),
+        "film": await motion.of(sql, asset.id, everything=everything),
     }
 
 

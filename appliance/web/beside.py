@@ -68,6 +68,6 @@ async def run(sql: Connection[Any], q: str, place: str, way: str, *, admin: bool
         tiles = await services.older(sql, plan, at, MOST + 1, inclusive=way == "here")
     places_of = {tile.id: tile.place for tile in tiles[:MOST]}
     found = await queries.pictured(sql, list(places_of))
-    films = await motion.of_each(sql, [i for i in found if found[i].kind == "still"])
+    films = await motion.of_each(sql, [i for i in found if found[i].kind == "still"], everything=admin)
     items = [stages.item(found[i], places_of[i], films.get(i)) for i in places_of if i in found]
     return {"items": items, "more": len(tiles) > MOST}

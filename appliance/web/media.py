@@ -18,7 +18,7 @@ from appliance.media.fullsize import mime_of
 from appliance.media.wire import FULL
 from appliance.web import words
 from appliance.web.guards import EVERYBODY
-from appliance.web.remembering import remembered
+from appliance.web.remembering import remembered, sees_everything
 from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send, send_original
 
 
@@ -190,9 +190,11 @@ class MediaController(Controller):
     @get("/{asset_id:int}/motion")
     async def motion(self, request: AnyRequest, asset_id: int) -> Response[Any] | Stream:
         """The film of a still, as its camera wrote it."""
-        facts = await remembered.of(asset_id, request)
+        await remembered.of(asset_id, request)
+        # Read anew: it may have been saved again since, with another film.
+        facts = await remembered.fresh(asset_id)
         async with db.unit_of_work() as uow:
-            film = await motion.of(uow.sql, asset_id)
+            film = await motion.of(uow.sql, asset_id, everything=sees_everything(request))
             if film is None:
                 raise NotFound("This picture has no film")
             original = await files.original(uow.sql, settings.current().home, film.asset_id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from litestar import Controller, Request, Response, get, post
@@ -11,8 +13,12 @@ from litestar.response import Stream
 from appliance.core import clock, db, settings
 from appliance.core.errors import NotFound, Unavailable
 from appliance.library import files, queries, shown, volumes
+from appliance.library.files import Original
 from appliance.library.queries import AssetView
 from appliance.library.volumes import PageView, VolumeView
+from appliance.media import hops
+from appliance.media.hops import Broken
+from appliance.media.reasons import Reason
 from appliance.web import words
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
@@ -54,11 +60,11 @@ class ReaderController(Controller):
         return answer
 
     @post("/asset/{asset_id:int}/read", status_code=204)
-    async def keep(self, request: AnyRequest, asset_id: int, page: int, rtl: int = 0) -> None:
+    async def keep(self, request: AnyRequest, asset_id: int, page: int, rtl: int | None = None) -> None:
         """Remember the page that the script has turned to."""
         async with db.unit_of_work() as uow:
             _asset, volume = await _volume(request, uow.sql, asset_id)
-            await _note(request, uow.sql, volume, page, right_to_left=rtl == 1)
+            await _note(request, uow.sql, volume, page, right_to_left=None if rtl is None else rtl == 1)
 
     @get("/asset/{asset_id:int}/pages")
     async def pages(self, request: AnyRequest, asset_id: int, start: int = 1) -> Response[Any]:
@@ -79,17 +85,24 @@ class ReaderController(Controller):
         return page(request, "reader/pages.html", Screen("pages", _title(asset, volume), "gallery"), **values)
 
     @get("/media/{asset_id:int}/page/{position:int}")
-    async def page(self, request: AnyRequest, asset_id: int, position: int) -> Response[Any] | Stream:
-        """One page as browsers show it: as it lies in the archive, or drawn anew."""
+    async def page(
+        self, request: AnyRequest, asset_id: int, position: int, v: str = ""
+    ) -> Response[Any] | Stream:
+        """One page as browsers show it: as it lies in the archive, or drawn anew.
+
+        `v` is the version that the reader knew: another one may have been turned or put away since.
+        """
         facts = await remembered.of(asset_id, request)
         found = await _page(request, asset_id, position)
-        if not shown.picture(found.mime, found.turn):
+        if not shown.picture(found.mime, found.turn) or (found.mime in shown.UNSURE and found.turned):
             return go(f"/media/{await _as_asset(asset_id, position)}/full")
         async with db.unit_of_work() as uow:
             original = await files.of_page(uow.sql, settings.current().home, asset_id, position)
+        if found.asset_id is None and not sees_everything(request):
+            await _check_unmade(original)
         headers = {
             "ETag": f'"{facts.sha256.hex()[:32]}-{position}"',
-            "Cache-Control": FOREVER,
+            "Cache-Control": FOREVER if v == found.version else "private, max-age=60",
             "Content-Disposition": disposition(original.name, inline=True),
             "Content-Security-Policy": SANDBOX,
         }
@@ -150,17 +163,41 @@ async def _page(request: AnyRequest, asset_id: int, position: int) -> PageView:
     return found
 
 
+async def _check_unmade(original: Original) -> None:
+    """What a person put away stays away also where it lies in a volume whose pages are not made yet."""
+    digest, size = await on_storage(lambda: _digest(original))
+    async with db.current().one_statement() as sql:
+        if await volumes.is_put_away(sql, digest, size):
+            raise NotFound("There is no such page")
+
+
+def _digest(original: Original) -> tuple[bytes, int]:
+    digest, size, number = hashlib.sha256(), 0, open_recorded(original)
+    try:
+        for piece in hops.pieces(number, original.way):
+            digest.update(piece)
+            size += len(piece)
+    except Broken as broken:
+        raise Gone(words.why(Reason.CORRUPT), f"Damaged within its archive: {broken}") from broken
+    finally:
+        os.close(number)
+    return digest.digest(), size
+
+
 async def _as_asset(asset_id: int, position: int) -> int:
     """The picture that a page becomes; made before everything else when it is none yet."""
     end = clock.monotonic() + PAGE_SECONDS
+    async with db.unit_of_work() as uow:
+        await volumes.want_pages(uow, asset_id)
     while True:
         async with db.unit_of_work() as uow:
             found = await volumes.page(uow.sql, asset_id, position)
-            if found is not None and found.asset_id is not None:
-                return found.asset_id
-            if found is None or found.status == "failed":
-                raise Gone(words.why(found.reason if found else None), (found and found.detail) or "")
-            await volumes.want_pages(uow, asset_id)
+            volume = await volumes.view(uow.sql, asset_id, None)
+        if found is not None and found.asset_id is not None:
+            return found.asset_id
+        for failed in (found, volume):
+            if failed is None or failed.status == "failed":
+                raise Gone(words.why(failed.reason if failed else None), (failed and failed.detail) or "")
         if clock.monotonic() >= end:
             raise Unavailable("This page is on its way", "Try again in a moment.")
         await asyncio.sleep(0.2)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from appliance.core.drains import Claimed
+from appliance.ingest import away
 from appliance.ingest.services import imports_idle
 from appliance.library import unpacking
 from tests.ingest.conftest import Ingest
@@ -26,7 +27,7 @@ async def unpack(ingest: Ingest) -> list[str]:
     outcomes = []
     while taken := await take(ingest):
         lend = partial(ingest.pool.child, fresh=taken[0].alone)
-        outcomes.append(await unpacking.unpack(ingest.settings, ingest.db, taken[0], lend))
+        outcomes.append(await unpacking.unpack(ingest.settings, ingest.db, taken[0], lend, away.went))
     return outcomes
 
 

@@ -12,7 +12,9 @@ import pytest
 from appliance.core.drains import Claimed
 from appliance.ingest import claims
 from appliance.ingest.importing import Import
+from appliance.ingest.models import Mode
 from appliance.library import motion
+from appliance.tagging import services as tagging
 from tests.ingest.conftest import Ingest
 from tests.library.films import frames_of, take, wish, work
 from tests.media import living, make
@@ -51,8 +53,8 @@ async def test_a_still_and_its_film_are_one_whichever_comes_first(
     assert await states(ingest) == {"IMG_1.HEIC": "kept", "IMG_1.MOV": "inside"}
     still, film = await number(ingest, "IMG_1.HEIC"), await number(ingest, "IMG_1.MOV")
     async with ingest.db.unit_of_work() as uow:
-        found = await motion.of(uow.sql, still)
-        assert await motion.of(uow.sql, film) is None
+        found = await motion.of(uow.sql, still, everything=False)
+        assert await motion.of(uow.sql, film, everything=False) is None
     assert found is not None
     assert (found.asset_id, found.mime, found.part, found.played(0)) == (
         film, "video/quicktime", None, "original",
@@ -148,6 +150,55 @@ async def test_a_film_that_somebody_cared_about_stays_where_it_is(
     assert (await states(ingest))["IMG_1.MOV"] == before
 
 
+@pytest.mark.parametrize("what", ["title", "tag"])
+async def test_a_film_that_somebody_named_stays_where_it_is(ingest: Ingest, folder: Path, what: str) -> None:
+    await bring(ingest, folder, FILM)
+    film = await number(ingest, "IMG_1.MOV")
+    if what == "title":
+        await set_(ingest, "IMG_1.MOV", "title = 'Ours'")
+    else:
+        async with ingest.db.unit_of_work() as uow:
+            await tagging.assign(uow, [film], [await tagging.make(uow, "sea", kind="general")])
+    await bring(ingest, folder, STILL)
+    assert (await states(ingest))["IMG_1.MOV"] == "kept"
+
+
+async def test_a_title_that_the_film_brought_along_is_nobodys_care(ingest: Ingest, folder: Path) -> None:
+    await bring(ingest, folder, FILM)
+    film = await number(ingest, "IMG_1.MOV")
+    await set_(ingest, "IMG_1.MOV", "title = 'IMG 1'")
+    await ingest.rows(
+        "INSERT INTO asset_words (asset_id, own, given) VALUES ($1, '{}', '{\"title\": \"IMG 1\"}')"
+        " ON CONFLICT (asset_id) DO UPDATE SET given = excluded.given RETURNING asset_id",
+        film,
+    )
+    await bring(ingest, folder, STILL)
+    assert (await states(ingest))["IMG_1.MOV"] == "inside"
+
+
+async def test_a_private_film_is_not_put_into_a_still_that_everybody_sees(
+    ingest: Ingest, folder: Path
+) -> None:
+    await bring(ingest, folder, FILM)
+    await set_(ingest, "IMG_1.MOV", "private = true")
+    await bring(ingest, folder, STILL)
+    assert (await states(ingest))["IMG_1.MOV"] == "kept"
+    still = await number(ingest, "IMG_1.HEIC")
+    async with ingest.db.unit_of_work() as uow:
+        assert await motion.of(uow.sql, still, everything=False) is None
+        assert await motion.of(uow.sql, still, everything=True) is not None
+
+
+async def test_a_pair_that_is_sent_twice_stays_one(ingest: Ingest, folder: Path) -> None:
+    for name, content in (STILL, FILM):
+        put(folder, name, content)
+    await ingest.scan(folder, Mode.COPY)
+    for name, content in (STILL, FILM):
+        put(folder.with_name("again"), name, content)
+    assert (await ingest.scan(folder.with_name("again"), Mode.COPY)).duplicate == 2
+    assert await states(ingest) == {"IMG_1.HEIC": "kept", "IMG_1.MOV": "inside"}
+
+
 async def test_the_timeline_counts_the_pair_once(ingest: Ingest, folder: Path) -> None:
     await bring(ingest, folder, FILM, STILL)
     (row,) = await ingest.rows("SELECT sum(assets)::int AS n FROM month_delta")
@@ -159,7 +210,7 @@ async def test_a_motion_that_browsers_do_not_play_is_made_playable(ingest: Inges
     await bring(ingest, folder, ("a.jpg", living.google(strange)))
     still = await number(ingest, "a.jpg")
     async with ingest.db.unit_of_work() as uow:
-        found = await motion.of(uow.sql, still)
+        found = await motion.of(uow.sql, still, everything=False)
     assert found is not None
     assert (found.asset_id, found.played(0)) == (still, "wish")
     await wish(ingest, still)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.ingest import away
 from appliance.ingest.models import Mode
 from appliance.ingest.services import imports_idle
 from appliance.library import files, queries, renditions, unpacking, volumes
@@ -327,7 +328,7 @@ async def test_turn_that_was_taken_over_writes_nothing(ingest: Ingest, folder: P
     await ingest.rows("UPDATE volume SET status = 'pending', claim = NULL")
     lend = partial(ingest.pool.child, fresh=False)
 
-    assert await unpacking.unpack(ingest.settings, ingest.db, zombie, lend) == "stale"
+    assert await unpacking.unpack(ingest.settings, ingest.db, zombie, lend, away.went) == "stale"
     assert await ingest.rows("SELECT count(*) AS n FROM asset WHERE state = 'inside'") == [{"n": 0}]
     assert await unpack(ingest) == ["complete"]
 
@@ -360,17 +361,19 @@ async def test_page_that_brings_its_decoder_down_twice_costs_itself_alone(
         async with ingest.pool.child() as child:
             opened, deadly = child.read, (await paths(ingest))[1]
 
-            async def read(path: bytes, *, expect: Stat | None, member: Sequence[Hop]) -> Read:
+            async def read(
+                path: bytes, *, expect: Stat | None, member: Sequence[Hop], timeout: float
+            ) -> Read:
                 if tuple(member) == deadly and await child.tier() and child.pid:
                     # Nobody knows a page that crashes the decoders shipped: a sound one is made to.
                     os.kill(child.pid, signal.SIGKILL)
-                return await opened(path, expect=expect, member=member)
+                return await opened(path, expect=expect, member=member, timeout=timeout)
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(child, "read", read)
                 yield child
 
-    assert await unpacking.unpack(ingest.settings, ingest.db, taken, lend) == "complete"
+    assert await unpacking.unpack(ingest.settings, ingest.db, taken, lend, away.went) == "complete"
 
     rows = await ingest.rows("SELECT status, reason FROM volume_page ORDER BY position")
     assert [(row["status"], row["reason"]) for row in rows] == [
@@ -388,6 +391,6 @@ async def test_claim_walks_the_waiting_volumes_by_their_index(ingest: Ingest) ->
         await uow.sql.execute("SET LOCAL enable_seqscan = off")
         plan = await uow.sql.fetch(
             "EXPLAIN SELECT v.id FROM volume v WHERE v.status = 'pending' AND v.priority <= 5"
-            " ORDER BY v.priority, v.id LIMIT 1 FOR UPDATE SKIP LOCKED"
+            " ORDER BY v.priority, v.queued_at, v.id LIMIT 1 FOR UPDATE SKIP LOCKED"
         )
     assert any("ix_volume_pending" in row[0] for row in plan)
