@@ -62,8 +62,8 @@ async def end_those(sql: Connection[Any], which: str, value: int) -> list[int]:
 
 
 # The subquery is fenced off, so that only the few cancelled batches are looked into, never all that waits.
-# What had failed before it was tried again has failed still, and what a deletion kept out stays out; anything
-# else waits for a scan.
+# What had failed before it was tried again has failed still, unless its folder was taken out, and what a
+# deletion kept out stays out; anything else waits for a scan.
 _DROP = """
 WITH gone AS (
     DELETE FROM import_task WHERE id = ANY(ARRAY(
@@ -74,9 +74,12 @@ WITH gone AS (
         LIMIT $1))
     RETURNING entry_id
 ), back AS (
-    UPDATE root_entry e SET outcome = CASE e.reason WHEN 'tombstoned' THEN 'skipped' ELSE 'failed' END
-    FROM gone
-    WHERE e.id = gone.entry_id AND e.outcome = 'pending' AND e.reason IS NOT NULL
+    UPDATE root_entry e
+    SET outcome = CASE WHEN e.reason = 'tombstoned' THEN 'skipped' WHEN r.status = 'retired' THEN 'pending'
+                       ELSE 'failed' END,
+        reason = CASE WHEN e.reason = 'tombstoned' OR r.status <> 'retired' THEN e.reason END
+    FROM gone, root r
+    WHERE e.id = gone.entry_id AND r.id = e.root_id AND e.outcome = 'pending' AND e.reason IS NOT NULL
 )
 SELECT count(*) FROM gone
 """

@@ -114,12 +114,11 @@ async def retire(uow: UnitOfWork, root_id: int) -> None:
     if taken is None:
         raise NotFound("There is no such folder in the library")
     await cancelling.end_those(uow.sql, "root_id = $1", root_id)
-    # Its failures leave the inbox with it, those too that are just tried again, and are read anew should it
-    # return. What a deletion keeps out stays out.
+    # Its failures leave the inbox with it, and are read anew should it return. Those that are just tried
+    # again follow when their tasks are dropped: they may be in work at this moment.
     await uow.sql.execute(
         "UPDATE root_entry SET outcome = 'pending', reason = NULL, detail = NULL"
-        " WHERE root_id = $1 AND NOT ignored AND (outcome = 'failed'"
-        " OR outcome = 'pending' AND reason IS NOT NULL AND reason <> 'tombstoned')",
+        " WHERE root_id = $1 AND outcome = 'failed' AND NOT ignored",
         root_id,
     )
 
