@@ -14,6 +14,7 @@ from appliance.media.hops import Broken, Hop
 from appliance.media.limits import Limits
 from appliance.media.reading import Source, unpacked
 from appliance.media.reasons import MediaFailure, Reason
+from appliance.media.said import as_text
 from appliance.media.sniff import HEAD, Family, sniff
 from appliance.media.wire import Page
 from appliance.media.zips import Member, Region
@@ -36,6 +37,9 @@ _PICTURE_NAMES = (
 )
 _TEXT_BYTES = 4 << 20
 _LONGEST_NAME = 255
+# What downloaders and people put beside pictures, at most so many files to each and a few for all.
+_BESIDE = (b".json", b".txt", b".xmp", b".xml", b".nfo", b".url", b".html")
+_BESIDE_EACH, _BESIDE_ALL = 2, 5
 # Archives by another name: their pictures are not pages.
 _FOREIGN = {
     b"[content_types].xml": "Office document",
@@ -63,17 +67,20 @@ class _Walk:
     def __init__(self, source: Source, limits: Limits) -> None:
         self._source = source
         self._limits = limits
-        self._left = limits.volume_members
+        self._met = 0
         self.pages: list[Page] = []
         self.passed: Counter[str] = Counter()
         self.texts: dict[bytes, bytes] = {}
         self.others = 0
+        self.beside = 0
         self.unpacked = 0
 
     def look(self, region: Region, prefix: bytes, way: list[Hop], depth: int) -> None:
         """Sort every member of one archive into pages, archives within it, and the rest."""
-        found = zips.members(region, self._left)
-        self._left -= len(found)
+        found = self._members(region, prefix)
+        self._met += len(found)
+        if depth == 1:
+            _refuse_foreign(found)
         seen: set[bytes] = set()
         for member in found:
             name = member.name.replace(b"\\", b"/")
@@ -86,6 +93,16 @@ class _Walk:
                 self.passed["pictures"] += name.lower().endswith(_PICTURE_NAMES)
                 continue
             self._sort(region, member, prefix + name, way, depth)
+
+    def _members(self, region: Region, prefix: bytes) -> list[Member]:
+        try:
+            return zips.members(region, self._limits.volume_members, self._met)
+        except MediaFailure as failure:
+            if not prefix or failure.reason is not Reason.TOO_LARGE:
+                raise
+            raise MediaFailure(
+                failure.reason, f"{failure.detail}, with {as_text(prefix[:-1][:200])}"
+            ) from failure
 
     def _sort(self, region: Region, member: Member, name: bytes, way: list[Hop], depth: int) -> None:
         offset = region.offset + member.offset
@@ -102,7 +119,9 @@ class _Walk:
         elif found.family is Family.ARCHIVE:
             self._nested(region, hop, name, way, depth)
         else:
-            self.others += 1
+            beside = name.lower().endswith(_BESIDE)
+            self.beside += beside
+            self.others += not beside
             self._keep_text(region, hop, name, depth)
 
     def _unreadable(self, name: bytes, way: list[Hop]) -> None:
@@ -151,7 +170,8 @@ class _Walk:
             yield Region(region.descriptor, hop.offset, hop.size), []
             return
         if hop.size > self._limits.nested_bytes:
-            raise MediaFailure(Reason.TOO_LARGE, f"a packed archive of {_mb(hop.size)} in it")
+            detail = f"a packed archive of {_mb(hop.size)} in it > {_mb(self._limits.nested_bytes)}"
+            raise MediaFailure(Reason.TOO_LARGE, f"{detail}; put it in unpacked")
         self._count(hop.size)
         descriptor = unpacked(region.descriptor, [hop])
         try:
@@ -189,9 +209,14 @@ def _mb(count: int) -> str:
 
 
 def listing(source: Source, limits: Limits) -> Listing:
-    """List an archive; fails when it holds no pages, with the reason that is nearest."""
+    """List an archive once; fails when it holds no pages, with the reason that is nearest."""
+    if source.listed is None:
+        source.listed = _listing(source, limits)
+    return source.listed
+
+
+def _listing(source: Source, limits: Limits) -> Listing:
     region = Region(source.descriptor, 0, source.size)
-    _refuse_foreign(region, limits)
     walk = _Walk(source, limits)
     walk.look(region, b"", [], 1)
     _refuse_pageless(walk)
@@ -200,8 +225,8 @@ def listing(source: Source, limits: Limits) -> Listing:
     return Listing(pages, texts.get(b"comicinfo.xml", b""), texts.get(b"animation.json", b""), walk.notes())
 
 
-def _refuse_foreign(region: Region, limits: Limits) -> None:
-    for member in zips.members(region, limits.volume_members):
+def _refuse_foreign(found: list[Member]) -> None:
+    for member in found:
         name = _FOREIGN.get(member.name.lower())
         if name:
             raise MediaFailure(Reason.NOT_MEDIA, name)
@@ -209,10 +234,16 @@ def _refuse_foreign(region: Region, limits: Limits) -> None:
 
 def _refuse_pageless(walk: _Walk) -> None:
     readable = sum(page.mime != "" for page in walk.pages)
-    if readable and (readable >= walk.others or walk.texts):
+    foreign = walk.others + max(0, walk.beside - _BESIDE_EACH * readable - _BESIDE_ALL)
+    if readable and (readable >= foreign or walk.texts):
         return
+    packed = next((why for why in walk.passed if why.startswith(zips.PACKED)), None)
+    if walk.passed["pictures"] and packed:
+        raise MediaFailure(Reason.UNSUPPORTED, f"ZIP archive {packed}; pack it anew with Deflate")
     if walk.passed["pictures"] and walk.passed["encrypted"]:
         raise MediaFailure(Reason.UNSUPPORTED, "ZIP archive with a password")
     if walk.passed["pictures"] or len(walk.pages) > readable:
         raise MediaFailure(Reason.CORRUPT, "; ".join(walk.notes()) or "none of its pages can be read")
-    raise MediaFailure(Reason.NOT_MEDIA, "ZIP archive of other files" if walk.others else "empty ZIP archive")
+    raise MediaFailure(
+        Reason.NOT_MEDIA, "ZIP archive of other files" if walk.others or walk.beside else "empty ZIP archive"
+    )

@@ -14,6 +14,7 @@ import msgspec
 
 from appliance.media import confine, decoding, opening, reading, sidecars, storing
 from appliance.media.limits import Limits
+from appliance.media.nested import Nested
 from appliance.media.reading import Source
 from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.sniff import Family
@@ -43,6 +44,7 @@ class Bench:
         self._limits = limits
         self._tell = tell
         self._source: Source | None = None
+        self._nested = Nested(limits.nested_bytes)
 
     def serve(self, request: Request) -> Answer:
         """Do what is asked; every failure becomes an answer with a class."""
@@ -80,8 +82,10 @@ class Bench:
 
     def _open(self, request: OpenRequest) -> Answer:
         self.clear()
+        if not request.member:
+            self._nested.drop()
         look = lambda source: decoding.look(source, self._limits)  # noqa: E731
-        self._source, answer = reading.read(request, look)
+        self._source, answer = reading.read(request, look, self._nested.page)
         return answer
 
     def _in_hand(self) -> Source:

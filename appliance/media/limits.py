@@ -21,8 +21,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     volume_bytes: int = 32 << 30
     # Pages are packed pictures: only plain colour in a plain format shrinks by more.
     volume_ratio: int = 200
-    page_bytes: int = 256 * MIB
-    nested_bytes: int = 256 * MIB
+    # Both are unpacked into memory that counts against none of the limits below.
+    page_bytes: int = 128 * MIB
+    nested_bytes: int = 64 * MIB
     cpu_s: int = 120
     memory: int = 1536 * MIB
     # Killed above this resident size: higher than RLIMIT_DATA, which fails more gently.

@@ -54,6 +54,7 @@ class Part(Source):
         self.descriptor = whole.descriptor
         self.seen = whole.seen
         self.sniffed = sniff(self.head(), length)
+        self.listed = None
 
     @property
     def size(self) -> int:

@@ -22,6 +22,8 @@ from appliance.media.wire import OpenRequest, Read, Stat
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
+    from appliance.media.archives import Listing
+
 
 CHUNK = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -68,6 +70,8 @@ class Source:
         self.seen = seen
         self._opened = os.fstat(descriptor)
         self.sniffed = sniff(os.pread(descriptor, HEAD, 0), seen.st_size)
+        self.listed: Listing | None = None
+        """What it holds, where it is an archive that was listed before."""
 
     @property
     def size(self) -> int:
@@ -164,10 +168,13 @@ def _unnamed() -> int:
         return os.dup(file.fileno())
 
 
-def unpacked_source(archive: Source, way: Sequence[Hop]) -> Source:
-    """Take one page of an open archive into the hand, as a file of its own."""
+def unpacked_source(archive: Source, way: Sequence[Hop], within: int | None = None) -> Source:
+    """Take one page of an open archive into the hand, as a file of its own.
+
+    The way begins in the archive, or in what was unpacked from it before.
+    """
     try:
-        descriptor = unpacked(archive.descriptor, way)
+        descriptor = unpacked(archive.descriptor if within is None else within, way)
     except Broken as broken:
         raise MediaFailure(Reason.CORRUPT, f"damaged within its archive: {broken}") from broken
     try:
@@ -178,12 +185,15 @@ def unpacked_source(archive: Source, way: Sequence[Hop]) -> Source:
         raise
 
 
-def _opened(request: OpenRequest) -> Source:
+Take = Callable[[Source, Sequence[Hop]], Source]
+
+
+def _opened(request: OpenRequest, take: Take) -> Source:
     archive = open_source(request.path, request.expect)
     if not request.member:
         return archive
     try:
-        return unpacked_source(archive, request.member)
+        return take(archive, request.member)
     finally:
         archive.close()
 
@@ -192,12 +202,15 @@ def _anything(_source: Source) -> None:
     """Nothing more is asked of the content."""
 
 
-def read(request: OpenRequest, look: Callable[[Source], None] = _anything) -> tuple[Source, Read]:
+def read(
+    request: OpenRequest, look: Callable[[Source], None] = _anything, take: Take = unpacked_source
+) -> tuple[Source, Read]:
     """Open the file, refuse what is not media before any hashing, then hash and copy in one pass.
 
-    `look` is for what cannot be told from the first bytes: it fails for what is not media.
+    `look` is for what cannot be told from the first bytes: it fails for what is not media. `take` finds a
+    page of an archive.
     """
-    source = _opened(request)
+    source = _opened(request, take)
     try:
         _refuse_foreign(source.sniffed)
         if request.digest:
@@ -251,5 +264,6 @@ def _copied(source: Source, temporary: bytes) -> tuple[Source, bytes]:
         digest = _hashed(source, target)
         storing.sync(target)
     copy = Source(os.open(temporary, _FLAGS), source.seen)
+    copy.listed = source.listed
     source.close()
     return copy, digest

@@ -99,7 +99,7 @@ def _animation(source: Source, found: Listing, timed: list[Timed], draw: Drawn) 
         height=first.height,
         frames=len(timed),
         duration_s=sum(each.delay_ms for each in timed) / 1000,
-        notes=found.notes,
+        notes=list(found.notes),
     )
 
 

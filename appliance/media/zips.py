@@ -23,6 +23,10 @@ _CENTRAL_MARK, _LOCAL_MARK = b"PK\1\2", b"PK\3\4"
 _NARROW, _SHORT = 0xFFFFFFFF, 0xFFFF
 _LONGEST_COMMENT = 0xFFFF
 _UNIX = 3
+PACKED = "packed with "
+"""How the trouble of a sound member begins that is packed by a method which nobody here unpacks."""
+_METHODS = {1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "bzip2", 14: "LZMA", 20: "Zstandard",
+            93: "Zstandard", 95: "XZ", 97: "WavPack", 98: "PPMd"}  # fmt: skip
 # A directory entry is 46 bytes and a name; so much says one that is not out to fill the memory.
 _ENTRY_BYTES = 2048
 
@@ -63,14 +67,17 @@ class _Directory(msgspec.Struct, frozen=True):
     shift: int
 
 
-def members(region: Region, most: int) -> list[Member]:
-    """Every file of an archive in the order of its directory; folders are left out."""
+def members(region: Region, most: int, before: int = 0) -> list[Member]:
+    """Every file of an archive in the order of its directory; folders are left out.
+
+    Together with those that were met before there may be so many.
+    """
     directory = _directory(region)
-    if directory.count > most:
-        raise MediaFailure(Reason.TOO_LARGE, f"{directory.count:,} members > {most:,}")
+    if before + directory.count > most:
+        raise MediaFailure(Reason.TOO_LARGE, f"{before + directory.count:,} members > {most:,}")
     if directory.size > most * _ENTRY_BYTES:
         raise MediaFailure(Reason.TOO_LARGE, f"a directory of {directory.size:,} bytes")
-    found = [_checked(region, directory, entry) for entry in _entries(region, directory, most)]
+    found = [_checked(region, directory, entry) for entry in _entries(region, directory, most, before)]
     return _apart(found)
 
 
@@ -136,7 +143,7 @@ class _Entry(msgspec.Struct, frozen=True):
     header: int
 
 
-def _entries(region: Region, directory: _Directory, most: int) -> Iterator[_Entry]:
+def _entries(region: Region, directory: _Directory, most: int, before: int) -> Iterator[_Entry]:
     raw = region.read(directory.start, directory.size)
     at = count = 0
     while raw[at : at + 4] == _CENTRAL_MARK and at + _CENTRAL.size <= len(raw):
@@ -148,7 +155,7 @@ def _entries(region: Region, directory: _Directory, most: int) -> Iterator[_Entr
         count += 1
         if at > len(raw):
             raise MediaFailure(Reason.TRUNCATED, "ZIP archive: its directory ends early")
-        if count > most:
+        if before + count > most:
             raise MediaFailure(Reason.TOO_LARGE, f"more than {most:,} members")
         name = raw[name_at:extra_at]
         if not name.endswith((b"/", b"\\")):
@@ -197,11 +204,11 @@ def _trouble(entry: _Entry, local: tuple[int, ...], name: bytes) -> str | None:
         return "a link"
     if name != entry.name or local[9] != len(entry.name):
         return "named differently in the directory"
-    if entry.method != local[3] or entry.method not in (STORED, DEFLATED):
-        return "packed in an unusual way"
-    if entry.method == STORED and entry.stored != entry.size:
-        return "of two sizes"
-    return None
+    if entry.method != local[3]:
+        return "packed differently in the directory"
+    if entry.method not in (STORED, DEFLATED):
+        return PACKED + _METHODS.get(entry.method, f"method {entry.method}")
+    return "of two sizes" if entry.method == STORED and entry.stored != entry.size else None
 
 
 def _apart(found: list[Member]) -> list[Member]:
