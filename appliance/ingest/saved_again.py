@@ -13,6 +13,7 @@ from asyncpg import UniqueViolationError
 from appliance.core.jsontext import json_text
 from appliance.duplicates import services as duplicates
 from appliance.ingest import describing
+from appliance.ingest.facts import FilesFound
 from appliance.ingest.finishing import FENCE, TakenOver, date, pictures
 from appliance.ingest.words import Moment
 
@@ -30,15 +31,22 @@ if TYPE_CHECKING:
 
 KINDS = frozenset({"still", "animation"})
 
+# What this very batch met for the first time: the backup that a program made when it saved, or a copy made
+# just before. Whichever of the files is read first, the name keeps the asset.
+_FRESH = (
+    "o.root_id = f.root_id AND o.path = f.path AND o.seen_batch = b.id AND o.first_seen_at >= b.queued_at"
+)
 # Only what lies nowhere else: a copy elsewhere keeps the asset and its content. `width` and `height` are as
 # displayed, after a person's turn.
-_BEFORE = """
+_BEFORE = f"""
 SELECT a.sha256, CASE WHEN a.turn IN (90, 270) THEN a.height ELSE a.width END AS width,
        CASE WHEN a.turn IN (90, 270) THEN a.width ELSE a.height END AS height
 FROM root_entry e JOIN asset a ON a.id = e.asset_id
 WHERE e.id = $1 AND a.id = $2 AND a.kind = $3 AND a.state <> 'inside'
     AND NOT EXISTS (SELECT FROM asset_file f WHERE f.asset_id = a.id
-                    AND (f.root_id, f.path) IS DISTINCT FROM (e.root_id, e.path))
+                    AND (f.root_id, f.path) IS DISTINCT FROM (e.root_id, e.path)
+                    AND NOT EXISTS (SELECT FROM root_entry o, import_batch b
+                                    WHERE o.root_id = e.root_id AND b.id = $4 AND {_FRESH}))
     AND NOT EXISTS (SELECT FROM volume_page p WHERE p.asset_id = a.id)
 """
 
@@ -64,6 +72,10 @@ async def taken(
     except UniqueViolationError:
         return False
     await duplicates.renew(uow.sql, asset_id, decoded)
+    if await uow.sql.fetchval(_LET_GO, asset_id, waiting.batch_id, waiting.root_id, waiting.entry_id):
+        # What stands beside the backup is said of the backup; its tags are held since the words came.
+        await describing.came(uow, asset_id)
+        uow.record(FilesFound())
     return True
 
 
@@ -71,7 +83,7 @@ async def is_it(sql: Connection[Any], waiting: Waiting, decoded: Decoded) -> boo
     """Whether what was decoded is the picture that its path held, saved again."""
     if decoded.kind not in KINDS:
         return False
-    before = await sql.fetchrow(_BEFORE, waiting.entry_id, waiting.held, decoded.kind)
+    before = await sql.fetchrow(_BEFORE, waiting.entry_id, waiting.held, decoded.kind, waiting.batch_id)
     if before is None or waiting.held is None:
         return False
     alike = await duplicates.looks_like(sql, waiting.held, decoded)
@@ -124,6 +136,33 @@ WITH {FENCE}, made AS (
     FROM fence, made WHERE b.id = fence.batch_id
 )
 SELECT count(*) = 1 FROM fence
+"""
+
+
+# What holds the old content is an asset of its own, once it is read.
+_LET_GO = f"""
+WITH backup AS MATERIALIZED (
+    SELECT o.id, o.root_id, o.path, o.outcome
+    FROM asset_file f, root_entry o, import_batch b
+    WHERE f.asset_id = $1 AND o.root_id = $3 AND o.id <> $4 AND b.id = $2 AND {_FRESH}
+), unplaced AS (
+    DELETE FROM asset_file f USING backup o WHERE f.root_id = o.root_id AND f.path = o.path
+), untraced AS (
+    DELETE FROM provenance p USING backup o
+    WHERE p.asset_id = $1 AND p.root_id = o.root_id AND p.path = o.path AND p.batch_id = $2
+), unread AS (
+    UPDATE root_entry e SET outcome = 'pending', asset_id = NULL, sha256 = NULL, changed_at = now()
+    FROM backup o WHERE e.id = o.id
+), queued AS (
+    INSERT INTO import_task (batch_id, root_id, entry_id) SELECT $2, root_id, id FROM backup ORDER BY id
+    ON CONFLICT (entry_id) WHERE status IN ('pending', 'processing') DO NOTHING
+), counted AS (
+    UPDATE import_batch b SET duplicate = b.duplicate - c.copies, moved = greatest(b.moved - c.others, 0)
+    FROM (SELECT count(*) FILTER (WHERE outcome = 'duplicate') AS copies,
+                 count(*) FILTER (WHERE outcome <> 'duplicate') AS others FROM backup) c
+    WHERE b.id = $2 AND c.copies + c.others > 0
+)
+SELECT count(*) FROM backup
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from appliance.core.drains import Interrupted
-from appliance.ingest import claims, finishing
+from appliance.ingest import claims, finishing, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.library import sweeping
@@ -431,6 +431,34 @@ async def test_an_animation_is_no_still_that_looks_like_it(library: Library) -> 
     library.put("a.webp", make.saved(picture(1, size=(240, 180)), "WEBP"))
     await library.scan()
     assert [a["kind"] for a in await everything(library.ingest)] == ["animation", "still"]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_program_that_keeps_the_file_before_leaves_the_words_with_the_name(
+    library: Library, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    """As exiftool saves: the file gets another name, and a new one is written in its place."""
+    if not at_once:
+        monkeypatch.setattr(walk, "CHUNK", 1)
+    library.put("a.jpg", saved(scene()))
+    await library.scan()
+    before = await library.asset("a.jpg")
+    await library.act(Kind.TAG, "a.jpg", tags="mine")
+    (library.folder / "a.jpg").rename(library.folder / "a.jpg_original")
+    library.put("a.jpg", saved(scene(), xmp=words("lake")))
+
+    again = await library.scan()
+
+    assert (again.files, again.imported, again.moved, again.duplicate, again.missing) == (2, 2, 0, 0, 0)
+    after, backup = await library.asset("a.jpg"), await library.asset("a.jpg_original")
+    assert after["id"] == before["id"] != backup["id"]
+    assert (backup["sha256"], after["missing_since"]) == (before["sha256"], None)
+    assert await library.tags("a.jpg") == {"mine", "lake"}
+    assert await library.tags("a.jpg_original") == set()
+    known = await library.ingest.rows("SELECT asset_id, path FROM provenance ORDER BY asset_id")
+    assert [tuple(r.values()) for r in known] == [(before["id"], b"a.jpg"), (backup["id"], b"a.jpg_original")]
+    rescan = await library.scan()
+    assert (rescan.unchanged, rescan.hashed) == (2, 0)
 
 
 async def test_a_page_of_a_volume_keeps_its_content(library: Library, ingest: Ingest) -> None:
