@@ -5,6 +5,7 @@ from __future__ import annotations
 import appliance.accounts.models
 import appliance.core.work
 import appliance.duplicates.models
+import appliance.ingest.batch_models
 import appliance.ingest.models
 import appliance.ingest.sidecar_models
 import appliance.library.models

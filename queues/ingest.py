@@ -26,11 +26,11 @@ from appliance.ingest import (
     walk,
     watching,
 )
+from appliance.ingest.batch_models import ImportBatch, ImportTask
 from appliance.ingest.changes import Watched
 from appliance.ingest.facts import FilesFound, ScanQueued
 from appliance.ingest.finishing import TakenOver
 from appliance.ingest.importing import Import
-from appliance.ingest.models import ImportBatch, ImportTask
 from appliance.media.decoder import ChildDied, DecoderUnavailable
 from appliance.media.reasons import Reason
 from queues import lanes

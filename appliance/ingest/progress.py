@@ -9,7 +9,7 @@ import msgspec
 
 from appliance.core import clock, names
 from appliance.core.errors import NotFound
-from appliance.ingest.models import Cause
+from appliance.ingest.batch_models import Cause
 from appliance.ingest.services import ACTIVE
 
 

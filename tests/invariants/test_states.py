@@ -7,7 +7,7 @@ import enum
 import pytest
 
 from appliance.core.work import RUN_TRANSITIONS, RunStatus
-from appliance.ingest.models import (
+from appliance.ingest.batch_models import (
     BATCH_TRANSITIONS,
     TASK_TRANSITIONS,
     UPLOAD_TRANSITIONS,
