@@ -70,9 +70,11 @@ async def part(sql: Connection[Any], one: int, other: int, before: Mapping[int, 
     now = await beside(sql, one, other)
     stacked = await sql.fetch(_STACKED, list(now))
     ties = [(row["a_id"], row["b_id"]) for row in stacked]
-    first: dict[int, int] = {}
-    ties += [(first.setdefault(group, asset_id), asset_id) for asset_id, group in before.items()]
-    await _put(sql, _tied([(a, b) for a, b in ties if a in now and now[a] == now.get(b)], now))
+    ties = [(a, b) for a, b in ties if now[a] == now[b]]
+    first: dict[tuple[int, int], int] = {}
+    for asset_id in now.keys() & before.keys():
+        ties.append((first.setdefault((now[asset_id], before[asset_id]), asset_id), asset_id))
+    await _put(sql, _tied(ties, now))
 
 
 _STACKED = """

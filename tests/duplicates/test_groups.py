@@ -75,6 +75,21 @@ async def test_versions_stay_together_when_the_one_between_them_is_deleted(
     assert await groups(doubles) == [[a, c]]
 
 
+async def test_versions_stay_together_when_the_one_between_them_is_deleted_later(
+    doubles: Doubles, folder: Path
+) -> None:
+    a, b, c, d = await copies(doubles, folder)
+    await decide(doubles, "alternate", a, b)
+    await decide(doubles, "alternate", a, c)
+    more = await decide(doubles, "alternate", c, d)
+    await doubles.lib.act("trash", [a])
+    await doubles.lib.act("purge", [a])
+
+    await doubles.lib.undo(more.id)
+
+    assert await groups(doubles) == [[b, c]]
+
+
 async def test_a_difference_that_is_taken_back_joins_again_unless_another_one_stands(
     doubles: Doubles, folder: Path
 ) -> None:
