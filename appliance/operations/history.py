@@ -141,11 +141,13 @@ async def last_undoable(sql: Connection[Any], person: int | None) -> Last | None
     """The newest action of a person's last minutes that can still be undone.
 
     Pressed once too often, the key must not walk back into yesterday; nor does it stay with one whose
-    undo was asked for before: what that left is on the history page.
+    undo was asked for before, or with keeping one of two of which one is gone: what is left of those is on
+    the history page.
     """
     row = await sql.fetchrow(
         f"SELECT o.id, o.changed FROM operation o WHERE o.user_id = $1 AND {LEFT} > 0 AND"
-        " o.kind NOT IN ('purge', 'undo') AND o.finished_at > now() - $2::interval"
+        f" o.kind NOT IN ('purge', 'undo') AND (o.kind <> 'keep_one' OR {GONE} = 0)"
+        " AND o.finished_at > now() - $2::interval"
         " AND NOT EXISTS (SELECT 1 FROM operation b"
         "     WHERE b.undoes = o.id AND b.status IN ('pending', 'running', 'done'))"
         " ORDER BY o.id DESC LIMIT 1",

@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from appliance.core.errors import Conflict
+from appliance.operations import history, services
+from appliance.operations.kinds import Kind
 from tests.duplicates.conftest import Doubles, jpeg, scene
 from tests.duplicates.test_deciding import bring, decide, state
 from tests.duplicates.test_review import shown_pair
@@ -82,6 +84,25 @@ async def test_what_was_said_stays_with_the_one_that_is_left_when_the_other_is_d
     assert "The other one was deleted for good since" in refused.value.hint
     assert await state(doubles) == before
     assert await tags(doubles, keep) == {"sea": "human"}
+
+
+async def test_the_key_passes_over_keeping_one_whose_other_one_is_gone(
+    doubles: Doubles, folder: Path, account: int
+) -> None:
+    keep, drop = await bring(doubles, folder, "a.jpg", "b.jpg")
+    before = await doubles.lib.act("rate", [keep], person=account, rating="3")
+    async with doubles.lib.db.unit_of_work() as uow:
+        kept = await services.act(uow, Kind.KEEP_ONE, [keep, drop], {"pair": [keep, drop]}, person=account)
+        last = await history.last_undoable(uow.sql, account)
+        assert last is not None
+        assert last.id == kept.id
+    await doubles.lib.act("purge", [drop])
+
+    async with doubles.lib.db.unit_of_work() as uow:
+        last = await history.last_undoable(uow.sql, account)
+
+    assert last is not None
+    assert last.id == before.id
 
 
 async def test_a_tag_that_was_taken_off_the_one_that_stays_does_not_come_from_the_other(
