@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.core import clock, db
 from appliance.ingest import looking
 from appliance.ingest import services as ingest
-from appliance.library import backfilling, verifying
+from appliance.library import backfilling, verifying, volumes
 from appliance.library.models import Fault
 from appliance.library.verifying import Due, Found
 from appliance.media.decoder import StorageSilent
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 50
 _BY_HAND_MINUTES = 60.0
+_SHARE_OF_FAULTS = 0.25
 _REST = timedelta(days=30)
 """What was checked within this time is not due: a small collection is not read every night."""
 
@@ -41,7 +42,10 @@ class _Night:
         self._run = run
         budget = run.settings.verify_minutes or (_BY_HAND_MINUTES if run.asked_by else 0.0)
         self._until = clock.monotonic() + 60 * budget
+        # A disk that fails has thousands: they leave time for what nobody has looked at yet.
+        self._faults_until = clock.monotonic() + 60 * budget * _SHARE_OF_FAULTS
         self._before: datetime
+        self._began: datetime
         self._away: set[int] = set()
 
     async def spend(self) -> None:
@@ -50,6 +54,7 @@ class _Night:
         rest = timedelta(0) if self._run.asked_by else _REST
         async with db.unit_of_work() as uow:
             self._before = await verifying.moment(uow.sql, rest)
+            self._began = await verifying.moment(uow.sql, timedelta(0))
         async for file in self._files():
             if self._run.wrap_up.is_set() or clock.monotonic() >= self._until:
                 return
@@ -58,30 +63,29 @@ class _Night:
 
     async def _files(self) -> AsyncIterator[Due]:
         async for file in self._chunks(self._faulty):
+            if clock.monotonic() >= self._faults_until:
+                break
             yield file
         async for file in self._chunks(self._due):
             yield file
 
-    async def _chunks(
-        self, ask: Callable[[Connection[Any], int], Awaitable[list[Due]]]
-    ) -> AsyncIterator[Due]:
-        last = 0
+    async def _chunks(self, ask: Callable[[Connection[Any]], Awaitable[list[Due]]]) -> AsyncIterator[Due]:
+        # What was looked at is not due any more, so the next chunk begins behind it by itself.
         while True:
             async with db.unit_of_work() as uow:
-                chunk = await ask(uow.sql, last)
+                chunk = await ask(uow.sql)
                 await self._run.tell(uow)
             if not chunk:
                 return
             for file in chunk:
-                last = file.id
                 yield file
 
-    async def _faulty(self, sql: Connection[Any], after: int) -> list[Due]:
+    async def _faulty(self, sql: Connection[Any]) -> list[Due]:
+        # Each once in a run, that which waits longest first.
         home = self._run.settings.home
-        return await verifying.faulty(sql, home, after=after, without=[*self._away], limit=_AT_ONCE)
+        return await verifying.faulty(sql, home, before=self._began, without=[*self._away], limit=_AT_ONCE)
 
-    async def _due(self, sql: Connection[Any], _after: int) -> list[Due]:
-        # What was looked at is not due any more, so the next chunk begins behind it by itself.
+    async def _due(self, sql: Connection[Any]) -> list[Due]:
         home = self._run.settings.home
         return await verifying.due(sql, home, before=self._before, without=[*self._away], limit=_AT_ONCE)
 
@@ -124,6 +128,8 @@ async def backfill_renditions(run: Run) -> None:
     """Have pictures drawn again that are missing, whose file is lost, or that failed for want of disk."""
     async with db.unit_of_work() as uow:
         after = await backfilling.begin(uow.sql)
+        if reopened := await volumes.reopen(uow):
+            run.counts["volumes"] += reopened
     while not run.wrap_up.is_set():
         after = await _step(run, after)
         if not after:

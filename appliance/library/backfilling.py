@@ -23,16 +23,16 @@ CHUNK = 200
 EVERY = (GRID_240, GRID_480, PREVIEW)
 """What each asset has; the others are made when somebody asks."""
 # Failures of the disk and of the moment, not of the file: another day may go better.
-_OUTSIDE = frozenset({Reason.NO_SPACE, Reason.UNWRITABLE, Reason.UNREADABLE, Reason.VANISHED, Reason.CHANGED})
+OUTSIDE = frozenset({Reason.NO_SPACE, Reason.UNWRITABLE, Reason.UNREADABLE, Reason.VANISHED, Reason.CHANGED})
 
 # An original that cannot be reached now would only turn one failure into another; pages lie in volumes.
 _CHUNK = """
 SELECT a.id, a.sha256, n.name, r.id AS rendition_id, r.status, r.reason, r.bytes,
-       a.missing_since IS NULL AND NOT EXISTS (
+       a.missing_since IS NULL AND EXISTS (
            SELECT FROM asset_file f LEFT JOIN root o ON o.id = f.root_id
            WHERE f.asset_id = ANY(ARRAY(
                SELECT a.id UNION ALL SELECT g.volume_id FROM volume_page g WHERE g.asset_id = a.id))
-           HAVING count(*) > 0 AND NOT bool_or(f.root_id IS NULL OR o.status = 'ready')) AS reachable
+           HAVING bool_or(f.root_id IS NULL OR o.status = 'ready')) AS reachable
 FROM (SELECT id, sha256, missing_since FROM asset WHERE id > $1 ORDER BY id LIMIT $2) a
 CROSS JOIN unnest($3::text[]) n(name)
 LEFT JOIN rendition r ON r.asset_id = a.id AND r.name = n.name
@@ -79,7 +79,7 @@ def _lacks(home: Home, picture: Picture) -> bool:
         case None:
             return True
         case "failed":
-            return picture.reason in _OUTSIDE
+            return picture.reason in OUTSIDE
         case "complete":
             return _is_lost(home, picture)
     return False
@@ -88,7 +88,8 @@ def _lacks(home: Home, picture: Picture) -> bool:
 def _is_lost(home: Home, picture: Picture) -> bool:
     try:
         size = os.stat(home.rendition(picture.sha256, picture.name)).st_size
-    except FileNotFoundError:
+    except OSError:
+        # What cannot even be looked at is drawn again as well, and the failure then stands on its row.
         return True
     # A cut of the power leaves names without content.
     return size == 0 or (picture.bytes is not None and size != picture.bytes)

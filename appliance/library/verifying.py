@@ -56,8 +56,11 @@ class Found:
 class Reader(Protocol):
     """The part of a decode child that a check uses."""
 
-    async def read(self, path: bytes, *, expect: Stat | None) -> Read:
-        """Open, sniff and hash."""
+    async def digest(self, path: bytes, *, expect: Stat | None) -> Read:
+        """Hash, whatever the content is."""
+
+    async def open(self, path: bytes, *, expect: Stat | None) -> Read:
+        """Open and sniff."""
 
     async def decode(self, wanted: list[Wanted]) -> Decoded:
         """Decode the open file; nothing is drawn."""
@@ -81,7 +84,7 @@ ORDER BY f.verified_at, f.id LIMIT $4
 _FAULTY = f"""
 SELECT f.id, f.asset_id, place.id, place.path, f.path, f.size, f.mtime_ns, a.sha256
 FROM asset_file f JOIN asset a ON a.id = f.asset_id JOIN {_PLACES} ON place.id = coalesce(f.root_id, 0)
-WHERE f.fault IS NOT NULL AND f.id > $3 ORDER BY f.id LIMIT $4
+WHERE f.fault IS NOT NULL AND f.verified_at < $3 ORDER BY f.verified_at, f.id LIMIT $4
 """
 
 
@@ -100,17 +103,21 @@ async def moment(sql: Connection[Any], rest: timedelta) -> datetime:
 
 
 async def faulty(
-    sql: Connection[Any], home: Home, *, after: int, without: Sequence[int], limit: int
+    sql: Connection[Any], home: Home, *, before: datetime, without: Sequence[int], limit: int
 ) -> list[Due]:
-    """Files in which the last check found a fault: one that was mended leaves the list soon."""
+    """Files in which the last check, before a moment, found a fault; a mended one leaves the list."""
     stored = os.fsencode(home.originals)
-    return [Due(*row) for row in await sql.fetch(_FAULTY, stored, list(without), after, limit)]
+    return [Due(*row) for row in await sql.fetch(_FAULTY, stored, list(without), before, limit)]
 
 
 async def check(child: Reader, file: Due) -> Found:
-    """Read, hash and decode one file; storage that does not answer is no fault of it."""
+    """Hash one file, then decode it; storage that does not answer is no fault of it.
+
+    The hash comes first: bytes that are those that came in are whole, whatever the decoders of today say.
+    """
+    path = file.root + b"/" + file.path
     try:
-        read = await child.read(file.root + b"/" + file.path, expect=file.expected)
+        read = await child.digest(path, expect=file.expected)
     except StorageSilent:
         raise
     except MediaFailure as failure:
@@ -120,10 +127,13 @@ async def check(child: Reader, file: Due) -> Found:
     if (read.sha256, read.size) != (file.sha256, file.size):
         return Found(Fault.ALTERED, _otherwise(read, file))
     try:
+        await child.open(path, expect=file.expected)
         await child.decode([])
     except StorageSilent:
         raise
     except (MediaFailure, ChildDied) as failure:
+        if isinstance(failure, MediaFailure) and failure.reason in _ELSEWHERE:
+            return _unread(failure)
         return Found(Fault.UNDECODABLE, f"{failure.reason}: {failure.detail}")
     return Found()
 
@@ -135,6 +145,8 @@ def _otherwise(read: Read, file: Due) -> str:
 
 
 _GONE = frozenset({Reason.VANISHED, Reason.SYMLINK, Reason.SPECIAL})
+# Between the hash and the decoder the file went or was written.
+_ELSEWHERE = _GONE | {Reason.CHANGED}
 
 
 def _unread(failure: MediaFailure) -> Found:
@@ -143,10 +155,10 @@ def _unread(failure: MediaFailure) -> Found:
         return Found()
     if failure.reason in _GONE:
         return Found(Fault.MISSING, failure.detail)
-    if failure.reason is Reason.UNREADABLE:
-        return Found(Fault.UNREADABLE, failure.detail)
-    # Nothing that was an asset begins like this: its first bytes are not the ones that came in.
-    return Found(Fault.ALTERED, failure.detail)
+    if failure.reason is Reason.EMPTY:
+        # Nothing that was an asset is.
+        return Found(Fault.ALTERED, failure.detail)
+    return Found(Fault.UNREADABLE, failure.detail)
 
 
 async def note(sql: Connection[Any], file: Due, found: Found) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from appliance.core import names
 from appliance.core.db import UnitOfWork
+from appliance.library.backfilling import OUTSIDE
 from appliance.library.facts import PagesWanted
 from appliance.library.models import VISIBLE
 from appliance.library.renditions import URGENT
@@ -18,11 +19,8 @@ from appliance.media.reasons import Reason
 from appliance.media.wire import Decoded
 
 
-# Failures of the disk, the machine and the moment, not of a page.
-OF_THE_MOMENT = frozenset(
-    {Reason.NO_SPACE, Reason.UNWRITABLE, Reason.UNREADABLE, Reason.VANISHED, Reason.CHANGED}
-    | {Reason.TIMEOUT, Reason.OUT_OF_MEMORY}
-)
+# Failures of the machine and the moment, not of a page.
+OF_THE_MOMENT = OUTSIDE | {Reason.TIMEOUT, Reason.OUT_OF_MEMORY}
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -127,6 +125,27 @@ async def want_pages(uow: UnitOfWork, volume_id: int) -> None:
         uow.record(PagesWanted())
 
 
+async def reopen(uow: UnitOfWork) -> int:
+    """Have volumes and pages tried again that failed by the disk and not by themselves; how many volumes."""
+    reasons = sorted(OUTSIDE)
+    reopened: int = await uow.sql.fetchval(_REOPEN, reasons)
+    if reopened:
+        uow.record(PagesWanted())
+    return reopened
+
+
+_REOPEN = """
+WITH again AS (
+    UPDATE volume_page SET status = 'pending', reason = NULL, detail = NULL
+    WHERE status = 'failed' AND reason = ANY($1::text[]) RETURNING volume_id
+), reopened AS (
+    UPDATE volume v SET status = 'pending', reason = NULL, detail = NULL, queued_at = now(),
+           finished_at = NULL, deliveries = 0, interruptions = 0
+    WHERE v.status = 'failed' AND v.reason = ANY($1::text[])
+       OR v.status = 'complete' AND v.asset_id IN (SELECT volume_id FROM again)
+    RETURNING 1
+) SELECT count(*) FROM reopened
+"""
 _VIEW = """
 SELECT v.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = v.asset_id), v.status,
        coalesce(r.right_to_left, v.right_to_left), r.page,

@@ -66,6 +66,10 @@ class Child:
         """Open, sniff and hash a file or a page, and copy it to a synced temporary file when asked."""
         return await self._opened(wire.OpenRequest(path, expect, True, copy_to, list(member)), timeout)
 
+    async def digest(self, path: bytes, *, expect: Stat | None = None, timeout: float = READ_S) -> Read:
+        """Hash a file, whatever it is, without a look at its content."""
+        return await self._opened(wire.OpenRequest(path, expect, True, None, anything=True), timeout)
+
     async def _opened(self, request: wire.OpenRequest, seconds: float) -> Read:
         self._holds_file = False
         answer = await self._ask(request, seconds, Read)

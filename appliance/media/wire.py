@@ -103,6 +103,8 @@ class OpenRequest(msgspec.Struct, frozen=True, tag="open"):
     digest: bool
     copy_to: bytes | None
     member: list[Hop] = []
+    anything: bool = False
+    """Whatever its content is: its bytes alone are asked for."""
 
 
 class DecodeRequest(msgspec.Struct, frozen=True, tag="decode"):

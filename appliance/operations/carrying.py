@@ -122,19 +122,25 @@ async def load(sql: Connection[Any], operation_id: int) -> Working:
 
 async def chunk(uow: UnitOfWork, working: Working) -> tuple[int, Doomed | None]:
     """Do the next assets: what they are, what they were and the counters move in this transaction."""
-    size = purging.CHUNK if working.kind is Kind.PURGE else CHUNK
-    rows = await uow.sql.fetch(
-        "SELECT asset_id FROM operation_item WHERE operation_id = $1 AND changed IS NULL"
-        " ORDER BY asset_id LIMIT $2",
-        working.id,
-        size,
-    )
-    ids = [row["asset_id"] for row in rows]
+    if working.kind is Kind.PURGE:
+        ids = await purging.next_ids(uow.sql, working.id)
+    else:
+        ids = await _next(uow.sql, working.id)
     if not ids:
         return 0, None
     done = await _do(uow, working, ids)
     await _write_down(uow.sql, working.id, ids, done)
     return len(ids), done.doomed
+
+
+async def _next(sql: Connection[Any], operation_id: int) -> list[int]:
+    rows = await sql.fetch(
+        "SELECT asset_id FROM operation_item WHERE operation_id = $1 AND changed IS NULL"
+        " ORDER BY asset_id LIMIT $2",
+        operation_id,
+        CHUNK,
+    )
+    return [row["asset_id"] for row in rows]
 
 
 async def _do(uow: UnitOfWork, working: Working, ids: Sequence[int]) -> Done:

@@ -26,6 +26,37 @@ if TYPE_CHECKING:
 
 CHUNK = 200
 """Every asset is up to half a dozen files to look at and to unlink."""
+PAGES = 500
+"""A volume takes its pages along, which are assets as well; one with more of them goes alone."""
+
+_NEXT = """
+SELECT asset_id FROM (
+    SELECT asset_id, pages, sum(pages) OVER (ORDER BY asset_id) - pages AS before FROM (
+        SELECT i.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = i.asset_id) AS pages
+        FROM operation_item i WHERE i.operation_id = $1 AND i.changed IS NULL
+        ORDER BY i.asset_id LIMIT $2) waiting) summed
+WHERE before = 0 OR before + pages <= $3 ORDER BY asset_id
+"""
+
+
+# Of an action that is no deletion, pages do not count.
+_SMALL = """
+SELECT count(DISTINCT p.volume_id) <= 1 OR count(*) <= $2
+FROM operation o JOIN operation_item i ON i.operation_id = o.id
+JOIN volume_page p ON p.volume_id = i.asset_id
+WHERE o.id = $1 AND o.kind = 'purge'
+"""
+
+
+async def is_small(sql: Connection[Any], operation_id: int) -> bool:
+    """Whether what an operation deletes goes in one transaction."""
+    small: bool = await sql.fetchval(_SMALL, operation_id, PAGES)
+    return small
+
+
+async def next_ids(sql: Connection[Any], operation_id: int) -> list[int]:
+    """The next assets of an operation that are deleted in one transaction."""
+    return [row["asset_id"] for row in await sql.fetch(_NEXT, operation_id, CHUNK, PAGES)]
 
 
 @dataclass(slots=True)

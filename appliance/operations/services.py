@@ -12,7 +12,7 @@ import msgspec
 
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
-from appliance.operations import carrying, kinds, listing, pairs
+from appliance.operations import carrying, kinds, listing, pairs, purging
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
 from appliance.operations.gone import GONE, LEFT, LOST
@@ -162,7 +162,7 @@ async def settle(uow: UnitOfWork, operation_id: int, total: int) -> Asked:
     """Do a small operation in this transaction; leave a large one to its task."""
     await uow.sql.execute("UPDATE operation SET total = $2 WHERE id = $1", operation_id, total)
     doomed = None
-    if total <= AT_ONCE:
+    if total <= AT_ONCE and await purging.is_small(uow.sql, operation_id):
         doomed = await _at_once(uow, operation_id)
     else:
         uow.record(OperationQueued())

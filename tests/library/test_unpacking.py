@@ -19,6 +19,7 @@ from appliance.library.unpacking import Unpacking
 from appliance.media.decoder import Child
 from appliance.media.hops import Hop
 from appliance.media.wire import Stat
+from appliance.operations import purging
 from appliance.operations import services as operations
 from appliance.operations.kinds import Kind
 from tests.ingest.conftest import Ingest
@@ -214,3 +215,28 @@ async def test_volumes_take_turns(ingest: Ingest, folder: Path, monkeypatch: pyt
         await turn(ingest, taken[0])
     first, second = sorted(set(order))
     assert order[:5] == [first, second, first, second, first]
+
+
+async def test_volumes_are_deleted_a_few_hundred_pages_at_a_time(
+    ingest: Ingest, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        put(folder, f"{number}.cbz", comic(2, seed=number + 1))
+    put(folder, "0.jpg", jpeg(0))
+    await ingest.scan(folder)
+    await unpack(ingest)
+    rows = await ingest.rows("SELECT id, kind FROM asset WHERE state = 'kept' ORDER BY id")
+    ids = [int(str(row["id"])) for row in rows]
+    await act(ingest, Kind.TRASH, ids)
+    for most, expected in ((4, 2), (1, 1), (500, 3)):
+        monkeypatch.setattr(purging, "PAGES", most)
+        async with ingest.db.unit_of_work() as uow:
+            await uow.sql.execute("UPDATE operation_item SET changed = NULL")
+            found = await purging.next_ids(uow.sql, await uow.sql.fetchval("SELECT max(id) FROM operation"))
+            volumes_of = [row for row in rows if row["id"] in found and row["kind"] == "volume"]
+            assert len(volumes_of) == expected
+            await uow.connection.rollback()
+    monkeypatch.setattr(purging, "PAGES", 4)
+    async with ingest.db.unit_of_work() as uow:
+        asked = await operations.act(uow, Kind.PURGE, ids, {}, person=None)
+    assert (asked.status, asked.changed, asked.total) == ("pending", 0, 4)
