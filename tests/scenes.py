@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import colorsys
+import io
 import math
 import random
 import sys
+import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -103,6 +105,29 @@ def clip(path: Path, seed: int, *, seconds: int = 8, made: datetime | None = Non
             frame.pts = number
             target.mux(stream.encode(frame))
         target.mux(stream.encode(None))
+
+
+def album(path: Path, first: int, pages: int) -> None:
+    """A volume: one scene for each page, upright."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as target:
+        for number in range(pages):
+            page = io.BytesIO()
+            picture = scene(first + number)
+            height = picture.height
+            picture.crop((0, 0, round(height * 0.7), height)).save(page, "JPEG", quality=85)
+            target.writestr(f"page {number + 1}.jpg", page.getvalue())
+        told = "<ComicInfo><Title>Postcards from the coast</Title><Series>Postcards</Series></ComicInfo>"
+        target.writestr("ComicInfo.xml", told)
+
+
+def again(folder: Path, into: Path, count: int) -> None:
+    """Smaller copies of some of what was painted, as they come back from a chat."""
+    into.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.rglob("scene-*.jpg"))[:count]:
+        with Image.open(path) as picture:
+            small = picture.resize((picture.width * 2 // 3, picture.height * 2 // 3))
+        small.save(into / f"received {path.stem}.jpg", quality=70)
 
 
 def spoil(folder: Path) -> None:

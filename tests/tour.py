@@ -30,7 +30,7 @@ from appliance.core.paths import PROJECT
 from appliance.library.models import VISIBLE
 from appliance.tagging import services as tagging
 from tests.journeys.instance import Instance, free_port, wait_for
-from tests.scenes import clip, paint, scene, spoil
+from tests.scenes import again, album, clip, paint, scene, spoil
 
 
 OUT = Path(os.environ.get("VITRINE_TEST_TOUR") or PROJECT / "docs" / "tour")
@@ -38,6 +38,7 @@ CHROMIUM = os.environ.get("VITRINE_TEST_CHROMIUM", "/usr/bin/chromium")
 PASSWORD = "correct horse battery staple"  # noqa: S105
 SIZES = {"1440": (1440, 900), "390": (390, 844)}
 NEWEST = datetime(2026, 11, 28, 16, 40)  # noqa: DTZ001
+COPIES = 5
 FANDOM = "painted lands"
 TAGS = {
     "sea": "general",
@@ -131,7 +132,7 @@ def nothing(page: Page) -> None:
 
 def journey(assets: dict[str, int], tag: int) -> dict[str, tuple[str, Act]]:
     """Each page by its name: where it is and what is done there."""
-    still, video = assets["still"], assets["video"]
+    still, video, volume = assets["still"], assets["video"], assets["volume"]
     return {
         "gallery": ("/", nothing),
         "searching": ("/", typed("ev")),
@@ -147,6 +148,9 @@ def journey(assets: dict[str, int], tag: int) -> dict[str, tuple[str, Act]]:
         "asset": (f"/asset/{still}", nothing),
         "asset-files": (f"/asset/{still}?pane=files", nothing),
         "video": (f"/asset/{video}", nothing),
+        "volume": (f"/asset/{volume}", nothing),
+        "reader": (f"/asset/{volume}/read?page=3&two=1", nothing),
+        "duplicates": ("/duplicates", nothing),
         "tags": ("/tags", nothing),
         "tag": (f"/tags/{tag}", nothing),
         "folders": ("/folders", nothing),
@@ -156,6 +160,7 @@ def journey(assets: dict[str, int], tag: int) -> dict[str, tuple[str, Act]]:
         "failures": ("/import/failures", nothing),
         "upload": ("/upload", dock),
         "activity": ("/admin/activity", nothing),
+        "integrity": ("/admin/integrity", nothing),
         "settings": ("/settings", nothing),
         "sessions": ("/settings/sessions", nothing),
         "appearance": ("/settings/appearance", nothing),
@@ -205,7 +210,7 @@ async def furnish(database_url: str) -> tuple[dict[str, int], int]:
                     kind,
                     9 if kind == "still" else 0,
                 )
-                for kind in ("still", "video")
+                for kind in ("still", "video", "volume")
             }
         return found, tag
     finally:
@@ -303,6 +308,9 @@ def tour(browser: Browser, instance: Instance, code: str, wanted: set[str]) -> l
     state = sign_up(browser, base, code)
     unsettled = "SELECT count(*) FROM import_task WHERE status IN ('pending', 'processing')"
     wait_for(lambda: apart(lambda: instance.value(unsettled)) == 0, "all is read", limit=300, every=0.5)
+    # Looked for every minute, while imports rest.
+    pairs = "SELECT count(*) FROM duplicate_pair"
+    wait_for(lambda: apart(lambda: instance.value(pairs)) >= COPIES, "copies are found", limit=240, every=2)
     context = browser.new_context(viewport={"width": 1440, "height": 900}, storage_state=state)
     missed = []
     try:
@@ -338,6 +346,8 @@ def main() -> int:
         paint(pictures, 170, newest=NEWEST)
         for number in range(3):
             clip(pictures / "Clips" / f"pan-{number}.mp4", 700 + number, made=NEWEST - timedelta(days=number))
+        album(pictures / "Books" / "Postcards 1.cbz", 800, 12)
+        again(pictures, pictures / "From the chat", COPIES)
         spoil(pictures / "Old disk")
         instance = Instance(work / "data", free_port()).start(pictures)
         try:
