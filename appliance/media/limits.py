@@ -23,7 +23,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     volume_ratio: int = 200
     # Both are unpacked into memory that counts against none of the limits below.
     page_bytes: int = 128 * MIB
-    nested_bytes: int = 64 * MIB
+    nested_bytes: int = 128 * MIB
     cpu_s: int = 120
     memory: int = 1536 * MIB
     # Killed above this resident size: higher than RLIMIT_DATA, which fails more gently.
