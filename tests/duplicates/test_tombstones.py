@@ -181,14 +181,14 @@ async def test_a_deleted_picture_that_is_a_page_of_a_volume_too_comes_in_no_othe
     put(folder, "book.cbz", zipped({"1.jpg": content, "2.jpg": jpeg(scene(2))}))
     await doubles.imports.scan(folder)
     await unpack(doubles.imports)
-    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 2
+    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 1
 
     put(folder, "again.jpg", content)
     again = await doubles.imports.scan(folder)
 
     assert (again.duplicate, again.skipped) == (0, 2)
     assert (await entries(doubles))["again.jpg"][:2] == ("skipped", "tombstoned")
-    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 2
+    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state = 'inside'") == 1
 
 
 async def test_a_deletion_is_known_by_the_name_of_its_file_and_by_no_words(
