@@ -78,8 +78,6 @@ class Known:
     asset_id: int
     outcome: str
     """`unchanged` where this path was known to hold it, `moved` or `returned` where it was missing."""
-    inside: bool = False
-    """Known as a page of a volume only."""
 
 
 class TakenOver(Exception):
@@ -91,7 +89,7 @@ async def known(sql: Connection[Any], claimed: Claimed, read: Read) -> Known | N
     row = await sql.fetchrow(_KNOWN, claimed.id, claimed.claim, read.sha256, read.size)
     if row is None:
         raise TakenOver
-    return None if row["asset_id"] is None else Known(row["asset_id"], row["outcome"], row["inside"])
+    return None if row["asset_id"] is None else Known(row["asset_id"], row["outcome"])
 
 
 # What this very scan found to be gone, and then under another name, has moved.
@@ -103,7 +101,7 @@ SELECT a.id AS asset_id, CASE
             AND o.changed_at >= b.queued_at) THEN 'moved'
     WHEN a.missing_since IS NOT NULL THEN 'returned'
     WHEN e.asset_id = a.id THEN 'unchanged'
-    ELSE 'duplicate' END AS outcome, a.state = 'inside' AS inside
+    ELSE 'duplicate' END AS outcome
 FROM import_task t JOIN root_entry e ON e.id = t.entry_id LEFT JOIN asset a ON a.sha256 = $3 AND a.size = $4
 WHERE t.id = $1 AND t.claim = $2 AND t.status = 'processing'
 """

@@ -154,8 +154,7 @@ class Import:
     async def _look_up(self, read: Read) -> Known | None:
         async with self.database.one_statement() as sql:
             known = await finishing.known(sql, self.claimed, read)
-            if known is None or known.inside:
-                # A page within a volume is no reason to bring back by itself what was deleted.
+            if known is None:
                 await kept_out.check_content(sql, read)
             return known
 
