@@ -28,7 +28,10 @@ class Pass:
     """One import by a new instance."""
 
     seconds: float
-    """From the wish to the end of the last file."""
+    """From the moment that the wish stands in the database to the end of the last file.
+
+    Whatever asks for it (here this process, whose first connection takes its time) is not the import.
+    """
     file_ms: float
     """Mean time of one file in hand."""
     cpu_ms: dict[str, float]
@@ -62,16 +65,15 @@ def _import(stage: Stage, folder: Path, count: int, number: int) -> Pass:
         time.sleep(CALM_S)
         with database.looking(settings) as look:
             before = processes.cpu(subject.processes())
-            begun = time.time()
             batches.read(settings, folder)
             look.until("SELECT count(*) = $1 FROM import_task WHERE status = 'complete'", count, limit=LIMIT)
             after = processes.cpu(subject.processes())
             ends = look.row(
-                "SELECT extract(epoch FROM max(finished_at))::float8 AS last,"
-                " avg(milliseconds)::float8 AS mean FROM import_task"
+                "SELECT extract(epoch FROM max(t.finished_at) - min(b.queued_at))::float8 AS seconds,"
+                " avg(t.milliseconds)::float8 AS mean FROM import_task t JOIN import_batch b ON b.id = t.batch_id"
             )
     spent = {name: round((after[name] - before.get(name, 0)) * 1000 / count, 2) for name in after}
-    return Pass(ends["last"] - begun, ends["mean"], spent)
+    return Pass(ends["seconds"], ends["mean"], spent)
 
 
 def _figures(loops: list[Loop], passes: list[Pass], shares: list[float], count: int) -> dict[str, Any]:
