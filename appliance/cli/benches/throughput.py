@@ -70,7 +70,8 @@ def _import(stage: Stage, folder: Path, count: int, number: int) -> Pass:
             after = processes.cpu(subject.processes())
             ends = look.row(
                 "SELECT extract(epoch FROM max(t.finished_at) - min(b.queued_at))::float8 AS seconds,"
-                " avg(t.milliseconds)::float8 AS mean FROM import_task t JOIN import_batch b ON b.id = t.batch_id"
+                " avg(t.milliseconds)::float8 AS mean"
+                " FROM import_task t JOIN import_batch b ON b.id = t.batch_id"
             )
     spent = {name: round((after[name] - before.get(name, 0)) * 1000 / count, 2) for name in after}
     return Pass(ends["seconds"], ends["mean"], spent)
