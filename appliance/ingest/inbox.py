@@ -15,8 +15,7 @@ import msgspec
 
 from appliance.core import db
 from appliance.core.errors import NotFound
-from appliance.ingest import looking, services
-from appliance.ingest.facts import FilesFound
+from appliance.ingest import again, looking, services
 from appliance.ingest.identity import OTHER
 from appliance.ingest.models import Mode
 from appliance.ingest.services import Place
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 MOST = 1_000
 """Above this a class is counted as "more than": the page must cost the same at any size."""
 SAMPLES = 1
-AT_ONCE = 100
-"""So few files are what a person waits for; more take their turn among other batches."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -204,40 +201,18 @@ async def _not_there(found: Sequence[Any]) -> dict[bytes, str]:
     return causes | await looking.away([r["path"] for r in found if r["path"] not in causes])
 
 
-# The reason stays on the entry until there is an outcome: whoever gives up before that finds it again.
-_RETRY = f"""
-WITH chosen AS MATERIALIZED (
-    SELECT e.id, e.root_id FROM root_entry e
-    WHERE {_MEANT} AND e.root_id = ANY($3::bigint[]) AND NOT {_FOLDER}
-    ORDER BY e.id FOR UPDATE
-), made AS (
-    INSERT INTO import_batch (root_id, mode, cause, status, interactive, walked_at, files)
-    SELECT r.id, r.mode, 'retry', 'importing', c.files <= {AT_ONCE}, now(), c.files
-    FROM (SELECT root_id, count(*) AS files FROM chosen GROUP BY root_id) c JOIN root r ON r.id = c.root_id
-    RETURNING id, root_id
-), again AS (
-    UPDATE root_entry e SET outcome = 'pending' FROM chosen WHERE e.id = chosen.id
-), readied AS (
-    UPDATE root SET status = 'ready', reason = NULL
-    WHERE id IN (SELECT root_id FROM made) AND status = 'unavailable'
-), queued AS (
-    INSERT INTO import_task (batch_id, root_id, entry_id)
-    SELECT made.id, made.root_id, chosen.id FROM chosen JOIN made ON made.root_id = chosen.root_id
-    ORDER BY chosen.id
-    ON CONFLICT (entry_id) WHERE status IN ('pending', 'processing') DO NOTHING
-    RETURNING 1
-)
-SELECT count(*) FROM queued
-"""
-
-
 async def _queue(uow: UnitOfWork, which: Which, roots: list[int]) -> tuple[int, int]:
     roots = await services.hold_roots(uow.sql, roots)
-    await hold_walks(uow.sql)
+    await again.hold_walks(uow.sql)
     folders = await _look_again(uow, which, roots)
-    queued: int = await uow.sql.fetchval(_RETRY, which.id, which.reason, roots)
-    uow.record(FilesFound())
-    return queued, folders
+    files = f"{_MEANT} AND e.root_id = ANY($3::bigint[]) AND NOT {_FOLDER}"
+    queued = await again.queue(uow, files, which.id, which.reason, roots)
+    await uow.sql.execute(
+        "UPDATE root SET status = 'ready', reason = NULL"
+        " WHERE id = ANY($1::bigint[]) AND status = 'unavailable'",
+        list(queued),
+    )
+    return sum(queued.values()), folders
 
 
 async def _look_again(uow: UnitOfWork, which: Which, roots: list[int]) -> int:
@@ -253,21 +228,13 @@ async def _look_again(uow: UnitOfWork, which: Which, roots: list[int]) -> int:
     return sum(row["folders"] for row in rows)
 
 
-async def hold_walks(sql: Connection[Any]) -> None:
-    """Wait for the chunks that walks write at this moment, and let the next ones wait for us.
-
-    Both change many entries, in orders of their own; without this they could lock each other out.
-    """
-    await sql.fetch("SELECT id FROM import_batch WHERE status = 'walking' ORDER BY id FOR UPDATE")
-
-
 async def ignore(which: Which) -> int:
     """Leave files alone for good, as long as they stay as they are; how many.
 
     What was uploaded has no other place: its file is deleted.
     """
     async with db.unit_of_work() as uow:
-        await hold_walks(uow.sql)
+        await again.hold_walks(uow.sql)
         rows = await uow.sql.fetch(
             f"UPDATE root_entry e SET ignored = true FROM root r WHERE r.id = e.root_id AND {_MEANT}"
             " RETURNING CASE WHEN r.purpose = 'uploads' THEN r.path || '/'::bytea || e.path END AS sent",
@@ -291,7 +258,7 @@ def _delete(paths: Sequence[bytes]) -> None:
 async def take_back(which: Which) -> int:
     """Put ignored files back into the inbox; how many."""
     async with db.unit_of_work() as uow:
-        await hold_walks(uow.sql)
+        await again.hold_walks(uow.sql)
         rows = await uow.sql.fetch(
             "UPDATE root_entry e SET ignored = false FROM root r WHERE r.id = e.root_id AND e.ignored"
             " AND r.purpose <> 'uploads' AND ($1::bigint IS NULL OR e.id = $1) RETURNING e.id",

@@ -11,8 +11,7 @@ import msgspec
 from appliance.core import names
 from appliance.core.errors import Conflict, NotFound
 from appliance.duplicates import services as duplicates
-from appliance.ingest import inbox
-from appliance.ingest.facts import FilesFound
+from appliance.ingest import again
 
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from appliance.core.db import UnitOfWork
 
 
-AT_ONCE = 100
-"""So few files are what a person waits for; more take their turn among other batches."""
 CHUNK = 5_000
 KEPT_OUT = "e.outcome = 'skipped' AND e.reason = 'tombstoned'"
 """SQL: an entry `e` that a deletion keeps out; the partial indexes say it in the same words."""
@@ -108,27 +105,6 @@ async def look_again(uow: UnitOfWork, after: int) -> tuple[int, int]:
     return len(rows), rows[-1]["id"] if rows else 0
 
 
-# As trying again after a failure: one batch for each root.
-_AGAIN = f"""
-WITH chosen AS MATERIALIZED (
-    SELECT e.id, e.root_id FROM root_entry e WHERE e.id = ANY($1::bigint[]) AND {KEPT_OUT}
-    ORDER BY e.id FOR UPDATE
-), made AS (
-    INSERT INTO import_batch (root_id, mode, cause, status, interactive, walked_at, files)
-    SELECT r.id, r.mode, 'retry', 'importing', c.files <= {AT_ONCE}, now(), c.files
-    FROM (SELECT root_id, count(*) AS files FROM chosen GROUP BY root_id) c JOIN root r ON r.id = c.root_id
-    RETURNING id, root_id
-), again AS (
-    UPDATE root_entry e SET outcome = 'pending' FROM chosen WHERE e.id = chosen.id
-)
-INSERT INTO import_task (batch_id, root_id, entry_id)
-SELECT made.id, made.root_id, chosen.id FROM chosen JOIN made ON made.root_id = chosen.root_id
-ORDER BY chosen.id
-ON CONFLICT (entry_id) WHERE status IN ('pending', 'processing') DO NOTHING
-"""
-
-
 async def _queue(uow: UnitOfWork, entry_ids: Sequence[int]) -> None:
-    await inbox.hold_walks(uow.sql)
-    await uow.sql.execute(_AGAIN, entry_ids)
-    uow.record(FilesFound())
+    await again.hold_walks(uow.sql)
+    await again.queue(uow, f"e.id = ANY($1::bigint[]) AND {KEPT_OUT}", entry_ids)

@@ -15,6 +15,7 @@ from appliance.ingest import claims, finishing, walk
 from appliance.ingest.importing import Import
 from appliance.ingest.models import Mode
 from appliance.library import sweeping
+from appliance.media.wire import Read
 from appliance.operations import purging
 from appliance.operations.services import Kind
 from tests.ingest.conftest import Ingest
@@ -47,6 +48,21 @@ def taken(when: str) -> Image.Exif:
 
 async def everything(ingest: Ingest) -> list[dict[str, Any]]:
     return await ingest.rows("SELECT * FROM asset ORDER BY id")
+
+
+async def looked_into(library: Library) -> tuple[Import, Read, Any]:
+    """The import of the one new file, read and decoded, and nothing of it written yet."""
+    ingest = library.ingest
+    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
+    async with ingest.db.unit_of_work() as uow:
+        (claimed,) = await claims.claim(uow.sql, 1, 16)
+    work = Import(ingest.settings, ingest.db, claimed)
+    async with ingest.pool.child() as child:
+        return work, *await work._look_into(child)
+
+
+def in_place(work: Import, read: Read) -> finishing.Stored:
+    return finishing.Stored(work.waiting.root_id, work.waiting.path, read.size, read.mtime_ns)
 
 
 async def test_keywords_written_into_a_picture_leave_it_what_it_was(library: Library) -> None:
@@ -212,13 +228,8 @@ async def test_a_hand_that_lost_its_task_changes_nothing(library: Library, inges
     await library.scan()
     before = await everything(ingest)
     library.put("a.jpg", saved(scene(), xmp=words("pier")))
-    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
-    async with ingest.db.unit_of_work() as uow:
-        (late,) = await claims.claim(uow.sql, 1, 16)
-    async with ingest.pool.child() as child:
-        work = Import(ingest.settings, ingest.db, late)
-        read, decoded = await work._look_into(child)
-    await ingest.rows("UPDATE import_task SET claim = gen_random_uuid() WHERE id = $1 RETURNING id", late.id)
+    work, read, decoded = await looked_into(library)
+    await ingest.rows("UPDATE import_task SET claim = gen_random_uuid() RETURNING id")
 
     with pytest.raises(finishing.TakenOver):
         await work._saved_again(read, decoded)  # type: ignore[arg-type]
@@ -231,12 +242,7 @@ async def test_what_is_trashed_while_it_is_read_stays_in_the_trash(library: Libr
     library.put("a.jpg", saved(scene()))
     await library.scan()
     library.put("a.jpg", saved(scene(), xmp=words("pier")))
-    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
-    async with ingest.db.unit_of_work() as uow:
-        (claimed,) = await claims.claim(uow.sql, 1, 16)
-    work = Import(ingest.settings, ingest.db, claimed)
-    async with ingest.pool.child() as child:
-        read, decoded = await work._look_into(child)
+    work, read, decoded = await looked_into(library)
     await library.act(Kind.TRASH, "a.jpg")
 
     assert await work._saved_again(read, decoded)  # type: ignore[arg-type]
@@ -251,17 +257,12 @@ async def test_what_is_deleted_for_good_while_it_is_read_is_not_brought_back(
     library.put("a.jpg", saved(scene()))
     await library.scan()
     library.put("a.jpg", saved(scene(), xmp=words("pier")))
-    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
-    async with ingest.db.unit_of_work() as uow:
-        (claimed,) = await claims.claim(uow.sql, 1, 16)
-    work = Import(ingest.settings, ingest.db, claimed)
-    async with ingest.pool.child() as child:
-        read, decoded = await work._look_into(child)
+    work, read, decoded = await looked_into(library)
     await library.act(Kind.TRASH, "a.jpg")
     await delete_for_good(ingest)
 
     with pytest.raises(Interrupted):
-        await work._finish(read, decoded, await work.keeping.store(child, read))
+        await work._finish(read, decoded, in_place(work, read))
 
     assert await everything(ingest) == []
 
@@ -285,17 +286,12 @@ async def test_a_copy_of_the_old_content_waits_for_the_truth(library: Library, i
     await library.scan()
     old = (library.folder / "a.jpg").read_bytes()
     library.put("b.jpg", old)
-    await ingest.walk(await ingest.claim_walk(await ingest.queue(library.folder, Mode.IN_PLACE)))
-    async with ingest.db.unit_of_work() as uow:
-        (late,) = await claims.claim(uow.sql, 1, 16)
-    work = Import(ingest.settings, ingest.db, late)
-    async with ingest.pool.child() as child:
-        read, known = await work._look_into(child)
+    work, read, known = await looked_into(library)
     await ingest.rows("UPDATE asset SET sha256 = sha256('other'::bytea) RETURNING id")
 
     assert isinstance(known, finishing.Known)
     with pytest.raises(Interrupted):
-        await work._known(read, known, await work.keeping.store(child, read))
+        await work._known(read, known, in_place(work, read))
 
     assert len(await ingest.rows("SELECT FROM asset_file")) == 1
 
