@@ -30,7 +30,7 @@ def frames(source: Source, count: int) -> list[Frame]:
         with video.opened(source) as container:
             return _frames(container, video.picture_stream(container), count)
     except av.error.FFmpegError as error:
-        raise video.failure(error) from error
+        raise video.failure(error, source) from error
 
 
 def _frames(container: Any, stream: Any, count: int) -> list[Frame]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import BinaryIO
 
-from PIL import Image, JpegImagePlugin, UnidentifiedImageError
+from PIL import Image, JpegImagePlugin, PngImagePlugin, UnidentifiedImageError
 
 from appliance.media import bmff, curves, jxlhead, pictures, timing
 from appliance.media.limits import Limits
@@ -34,6 +34,8 @@ _PLUGINS: dict[str, str] = {
     "jpeg2000": "JPEG2000",
 }
 
+# Chunks of a PNG that say something about the picture.
+_WORDS = ("chunk_tEXt", "chunk_zTXt", "chunk_iTXt", "chunk_iCCP")
 
 _BITS, _PLANES = 258, 284
 
@@ -50,6 +52,8 @@ def prepare(limits: Limits) -> None:
     for marker in range(0xFFE0, 0xFFF0):
         name, about, read = JpegImagePlugin.MARKER[marker]
         JpegImagePlugin.MARKER[marker] = (name, about, _forgiving(read))
+    for chunk in _WORDS:
+        setattr(PngImagePlugin.PngStream, chunk, _passing_over(getattr(PngImagePlugin.PngStream, chunk)))
 
 
 def _forgiving(read: Callable[..., None] | None) -> Callable[..., None]:
@@ -59,6 +63,22 @@ def _forgiving(read: Callable[..., None] | None) -> Callable[..., None]:
         with contextlib.suppress(struct.error, IndexError):
             if read is not None:
                 read(image, marker)
+
+    return careful
+
+
+def _passing_over(read: Callable[..., bytes]) -> Callable[..., bytes]:
+    """What unpacks to more than Pillow allows for words is not read; the picture beside it is sound."""
+
+    def careful(png: PngImagePlugin.PngStream, at: int, length: int) -> bytes:
+        try:
+            return read(png, at, length)
+        except (ValueError, SyntaxError):
+            if png.fp is None:
+                raise
+            png.fp.seek(at)
+            # Its checksum is still to be compared.
+            return png.fp.read(length)
 
     return careful
 
@@ -184,7 +204,7 @@ def _jxl() -> ModuleType:
 
 
 def is_short(source: Source) -> bool:
-    """Tell from the container alone whether the end of a picture is missing."""
+    """Tell from the container alone whether the end of a picture or film is missing."""
     look = _ENDS.get(source.sniffed.format)
     return look is not None and look(source)
 
@@ -208,5 +228,6 @@ _ENDS: dict[str, Callable[[Source], bool]] = {
     "bmp": lambda source: int.from_bytes(source.head()[2:6], "little") > source.size,
     "avif": _boxes_are_short,
     "heif": _boxes_are_short,
+    "mov": lambda source: bmff.overrun(source.file(), source.size),
     "tiff": _tiff_is_short,
 }

@@ -48,7 +48,7 @@ def convert(source: Source, request: ConvertRequest, limits: Limits, tell: Tell)
     except av.error.FFmpegError as error:
         if error.errno in (28, 122):
             raise storing.failure(OSError(error.errno, os.strerror(error.errno))) from error
-        raise video.failure(error) from error
+        raise video.failure(error, source) from error
 
 
 class _Plan(NamedTuple):

@@ -39,18 +39,20 @@ def decode(source: Source, wanted: list[Wanted], limits: Limits, *, turn: int = 
         with opened(source) as container:
             return _decode(source, container, wanted, limits, turn)
     except av.error.FFmpegError as error:
-        raise failure(error) from error
+        raise failure(error, source) from error
 
 
-def failure(error: Any) -> MediaFailure:
-    """Classify an error of FFmpeg."""
+def failure(error: Any, source: Source) -> MediaFailure:
+    """Classify an error of FFmpeg over a file."""
     reason = Reason.CORRUPT
     if isinstance(error, av.error.PatchWelcomeError | av.error.DecoderNotFoundError):
         reason = Reason.UNSUPPORTED
     # Where memory is short no thread can be started, and FFmpeg says "try again".
     if isinstance(error, av.error.MemoryError | av.error.BlockingIOError):
         reason = Reason.OUT_OF_MEMORY
-    return MediaFailure(reason, f"{type(error).__name__}: {error.strerror}")
+    # Many films have what describes them behind their pictures: FFmpeg only says that it found nothing.
+    missing = "the end of the film is missing; " if opening.is_short(source) else ""
+    return MediaFailure(reason, f"{missing}{type(error).__name__}: {error.strerror}")
 
 
 def opened(source: Source) -> Any:
@@ -104,7 +106,7 @@ def described(source: Source) -> dict[str, Any]:
             told = _facts(container, stream)
             seconds = lengths.announced(container, stream)
     except av.error.FFmpegError as error:
-        raise failure(error) from error
+        raise failure(error, source) from error
     kept: dict[str, Any] = {
         name: told[name] for name in ("video_codec", "audio_codec", "pixel_format") if name in told
     }

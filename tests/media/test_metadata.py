@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -197,6 +198,31 @@ async def test_a_segment_that_breaks_off_never_costs_the_picture(
     piece = bytes((0xFF, marker)) + (len(segment) + 2).to_bytes(2, "big") + segment
     decoded = await decode(whole[:2] + piece + whole[2:])
     assert (decoded.kind, decoded.width, decoded.height) == ("still", 40, 20)
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+
+
+MANY_WORDS = zlib.compress(b"a" * (1 << 20))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        chunk(b"zTXt", b"parameters\0\0" + zlib.compress(b"a" * (2 << 20))),
+        chunk(b"iTXt", b"workflow\0\1\0\0\0" + zlib.compress(b"a" * (2 << 20))),
+        chunk(b"zTXt", b"parameters\0\1" + MANY_WORDS),
+        b"".join(chunk(b"zTXt", b"%d\0\0" % n + MANY_WORDS) for n in range(70)),
+    ],
+    ids=["packed", "international", "by an unknown method", "together"],
+)
+async def test_too_many_words_in_a_png_never_cost_the_picture(decode: Import, words: bytes) -> None:
+    whole = make.saved(make.corner(), "PNG")
+    after_header = 8 + 25
+    decoded = await decode(whole[:after_header] + words + whole[after_header:])
+    assert (decoded.kind, decoded.width, decoded.height) == ("still", 40, 20)
+    assert decoded.flags == []
 
 
 @pytest.mark.parametrize(("reference", "height"), [(b"\0", 430.5), (b"\1", -430.5)])

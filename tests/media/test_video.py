@@ -68,7 +68,9 @@ async def test_a31_sound_without_video_is_no_video(refuse: Refuse) -> None:
 
 async def test_a32_half_an_mp4_without_its_index_is_corrupt(refuse: Refuse) -> None:
     data = make.film()
-    assert (await refuse(data[: len(data) // 2])).reason is Reason.CORRUPT
+    failure = await refuse(data[: len(data) // 2])
+    assert failure.reason is Reason.CORRUPT
+    assert failure.detail.startswith("the end of the film is missing")
 
 
 async def test_a32_half_a_matroska_film_is_usable_and_flagged(decode: Import) -> None:
