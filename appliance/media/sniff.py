@@ -168,7 +168,7 @@ def sniff(head: bytes, size: int) -> Sniffed:
     for prefix, found in _PREFIXES:
         if head.startswith(prefix):
             return found
-    looks = (_riff, _iso, _tiff, _matroska, _ogg, _odd, _binary_extras, _text)
+    looks = (_riff, _iso, _tiff, _matroska, _ogg, _tar, _odd, _binary_extras, _text)
     answers = (look(head) for look in looks)
     sized = (look(head, size) for look in (_bmp, _transport))
     return next((answer for answer in (*sized, *answers) if answer is not None), NOTHING)
@@ -179,6 +179,11 @@ def _riff(head: bytes) -> Sniffed | None:
         return None
     known = {b"WEBP": WEBP, b"AVI ": AVI, b"WAVE": _refused("WAV audio")}
     return known.get(head[8:12], _refused("RIFF media"))
+
+
+def _tar(head: bytes) -> Sniffed | None:
+    # In every header since POSIX.1-1988, behind the name of the first member.
+    return _refused("TAR archive") if head[257:262] == b"ustar" else None
 
 
 def _iso(head: bytes) -> Sniffed | None:

@@ -156,3 +156,25 @@ async def test_both_pages_fit_the_window(
         await shot(made, f"{path}-{width}-{scheme}")
         assert await made.holds("document.documentElement.scrollWidth <= innerWidth")
     assert await made.troubles() == []
+
+
+async def test_on_a_phone_all_decisions_are_in_reach_without_scrolling(
+    made: Visit,
+    doubles: Doubles,  # noqa: F811 - fixtures
+) -> None:
+    await made.page.set_viewport_size({"width": 390, "height": 844})
+    places = await made.page.evaluate(
+        "[...document.querySelectorAll('.acts .btn')].map((one) => one.getBoundingClientRect())"
+        ".map((box) => [box.left, box.top, box.right, box.bottom])"
+    )
+    bar = await made.page.evaluate("document.querySelector('.rail').getBoundingClientRect().top")
+    assert len(places) == 5
+    assert all(
+        left >= 0 and top > 0 and right <= 390 and bottom <= bar for left, top, right, bottom in places
+    )
+
+    first = await pair(made)
+    await made.page.click("[data-act=keep-b] button")
+    await made.until(f"{SHOWN} !== '{first}'")
+    assert await states(doubles, first) == ("trashed", "kept")
+    assert await made.troubles() == []

@@ -242,7 +242,12 @@ async def test_archives_of_something_else_are_not_media(
 
 
 @pytest.mark.parametrize(
-    ("head", "name"), [(b"Rar!\x1a\x07\x01\x00", "RAR archive"), (b"7z\xbc\xaf\x27\x1c", "7z archive")]
+    ("head", "name"),
+    [
+        (b"Rar!\x1a\x07\x01\x00", "RAR archive"),
+        (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+        (b"01.jpg".ljust(257, b"\0") + b"ustar  \0", "TAR archive"),
+    ],
 )
 async def test_other_archives_are_unsupported_by_name(refuse: Refuse, head: bytes, name: str) -> None:
     failure = await refuse(head + bytes(100))
