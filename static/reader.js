@@ -83,19 +83,23 @@
   addEventListener("pagehide", () => { if (keeping) send(); });
 
   // ---- how it is read
+  const mark = (link, on) => { if (on) link.setAttribute("aria-current", "true"); else link.removeAttribute("aria-current"); };
+  const flip = (name, on) => {
+    for (const link of document.querySelectorAll(`[data-set="${name}"]`)) {
+      Object.assign(link.dataset, { value: Number(!on), on: Number(on) });
+      if (link.closest(".menu")) mark(link, on);
+    }
+  };
   const apply = () => {
     body.className = body.className.replace(/fit-\w+/, `fit-${manner.fit}`);
-    for (const link of document.querySelectorAll('[data-set="fit"]')) {
-      if (link.dataset.value === manner.fit) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    }
-    const two = document.querySelector('[data-set="two"]'), way = document.querySelector('[data-set="rtl"]');
-    Object.assign(two.dataset, { value: Number(!manner.two), on: Number(manner.two) });
+    for (const link of document.querySelectorAll('[data-set="fit"]')) mark(link, link.dataset.value === manner.fit);
+    flip("two", manner.two);
+    flip("rtl", manner.rtl);
+    const two = document.querySelector('.read-top [data-set="two"]'), way = document.querySelector('.read-top [data-set="rtl"]');
     two.setAttribute("aria-label", manner.two ? "One page" : "Two pages");
-    way.dataset.value = Number(!manner.rtl);
     way.querySelector("[data-way]").textContent = manner.rtl ? "Right to left" : "Left to right";
     way.setAttribute("aria-label", way.textContent);
-    for (const icon of document.querySelectorAll("[data-turn] .i, [data-set=rtl] .i")) icon.classList.toggle("mirrored", manner.rtl);
+    for (const icon of document.querySelectorAll("[data-turn] .i, .read-top [data-set=rtl] .i")) icon.classList.toggle("mirrored", manner.rtl);
     for (const link of document.querySelectorAll("[data-turn]")) link.classList.toggle("other", manner.rtl);
     slide.dir = manner.rtl ? "rtl" : "ltr";
     document.cookie = `reader=${manner.fit}.${manner.two ? "two" : "one"}; path=/; max-age=31536000; samesite=lax`;
@@ -114,24 +118,29 @@
   };
 
   // ---- the bars rest while nobody moves
+  const menu = () => document.querySelector(":popover-open");
   let quiet = 0;
   const rest = () => { body.classList.add("quiet"); };
-  const wake = () => { body.classList.remove("quiet"); clearTimeout(quiet); quiet = setTimeout(rest, QUIET_MS); };
+  const wake = () => { body.classList.remove("quiet"); clearTimeout(quiet); quiet = setTimeout(() => (menu() ? wake() : rest()), QUIET_MS); };
   addEventListener("pointermove", (event) => { if (event.pointerType === "mouse") wake(); });
   addEventListener("focusin", (event) => { if (event.target.closest("[data-bars], [data-turn]")) wake(); });
 
   // ---- pointing, swiping, keys
   const side = (x) => (x < innerWidth / 3 ? -1 : x > innerWidth * 2 / 3 ? 1 : 0);
   const towards = (right) => turn(manner.rtl ? -right : right);
+  // The touch that closes a menu does nothing else.
+  let closes = false;
+  document.addEventListener("pointerdown", () => { closes = Boolean(menu()); }, true);
   document.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-    const link = event.target.closest("[data-turn], [data-set], [data-leave]");
+    const link = event.target.closest("[data-turn], [data-set], [data-leave]"), swallowed = closes && event.detail > 0;
     if (link) {
       event.preventDefault();
-      if (link.dataset.turn) turn(Number(link.dataset.turn));
+      menu()?.hidePopover();
+      if (link.dataset.turn) { if (!swallowed) turn(Number(link.dataset.turn)); }
       else if (link.dataset.set) set(link.dataset.set, link.dataset.set === "fit" ? link.dataset.value : Number(link.dataset.value));
       else leave();
-    } else if (event.target.closest("#main")) {
+    } else if (event.target.closest("#main") && !swallowed) {
       const where = side(event.clientX);
       if (where) towards(where);
       else if (body.classList.contains("quiet")) wake();
@@ -144,7 +153,7 @@
     touched = event.touches.length === 1 ? { x: touch.clientX, y: touch.clientY } : null;
   }, { passive: true });
   leaves.addEventListener("touchend", (event) => {
-    if (!touched || (visualViewport?.scale ?? 1) > 1.05 || leaves.scrollWidth > leaves.clientWidth + 1) return;
+    if (!touched || closes || (visualViewport?.scale ?? 1) > 1.05 || leaves.scrollWidth > leaves.clientWidth + 1) return;
     const [touch] = event.changedTouches, x = touch.clientX - touched.x, y = touch.clientY - touched.y;
     if (Math.abs(x) < SWIPE || Math.abs(x) < 1.5 * Math.abs(y)) return;
     event.preventDefault();
@@ -156,7 +165,7 @@
     if (below > 4) leaves.scrollBy({ top: leaves.clientHeight * 0.9 });
     else turn(1);
   };
-  const FITS = [...document.querySelectorAll('[data-set="fit"]')].map((link) => link.dataset.value);
+  const FITS = [...document.querySelectorAll('.read-top [data-set="fit"]')].map((link) => link.dataset.value);
   Keys.enter("reader");
   Keys.bind("reader", {
     leftward: () => towards(-1),

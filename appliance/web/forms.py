@@ -12,9 +12,9 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser, par
 from appliance.core import db, settings
 from appliance.ingest import parts, sentnames, uploads
 from appliance.ingest.parts import Part
+from appliance.web.hands import Hand
 from appliance.web.receiving import (
     BLOCK,
-    Hand,
     check_room,
     check_size,
     chunks,

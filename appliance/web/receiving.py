@@ -17,6 +17,7 @@ from appliance.ingest import parts, sweeps, uploads
 from appliance.ingest.parts import DiskFull, NoPart, Part
 from appliance.ingest.uploads import Sending
 from appliance.web import words
+from appliance.web.hands import Hand
 
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ T = TypeVar("T")
 PARALLEL = 16
 """Bodies that are received at once, over all people and programs; the next one is told to come back."""
 BLOCK = 256 * 1024
-IDLE_S = 60.0
-"""A connection that brings nothing for so long is dead, whatever the network says."""
 NOTE_S = 20.0
 YIELD_S = 5.0
 """How long an older request of the same upload may take to let go."""
@@ -45,41 +44,6 @@ class TooLarge(VitrineError):
     """More bytes than were announced or may be sent."""
 
     status = 413
-
-
-class Stopped(VitrineError):
-    """The sender went silent, or sends the same file through another connection."""
-
-    status = 408
-
-
-class Hand:
-    """A request that is appending to an upload; it can be told to let go."""
-
-    def __init__(self) -> None:
-        self.gone = asyncio.Event()
-        self._patience: asyncio.Timeout | None = None
-
-    @asynccontextmanager
-    async def patience(self) -> AsyncIterator[None]:
-        """Give up when nothing comes for a while."""
-        try:
-            async with asyncio.timeout(IDLE_S) as self._patience:
-                yield
-        except TimeoutError:
-            raise Stopped("Nothing came for a while", "What has arrived is kept.") from None
-        finally:
-            self._patience = None
-
-    def go_on(self) -> None:
-        """Something came."""
-        if self._patience is not None and not self._patience.expired():
-            self._patience.reschedule(asyncio.get_running_loop().time() + IDLE_S)
-
-    def let_go(self) -> None:
-        """Stop at the next moment; what was received is kept."""
-        if self._patience is not None:
-            self._patience.reschedule(asyncio.get_running_loop().time())
 
 
 _hands: dict[str, Hand] = {}

@@ -104,6 +104,77 @@ async def test_sides_of_the_screen_turn_and_the_middle_shows_the_bars(
     assert await made.troubles() == []
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+async def test_phone_has_a_menu_for_size_and_direction(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(4))
+    made = await reading(browser, site, db, f"/asset/{volume}/read", **PHONE)
+    await made.page.tap("[popovertarget=manner]")
+    assert await made.page.locator(".together").is_visible() is False
+    await made.page.tap("#manner [data-value=real]")
+    await made.until("document.body.classList.contains('fit-real')")
+    await made.until("document.querySelector('.leaf').clientWidth === 600")
+    assert await made.page.locator("#manner").is_visible() is False
+
+    await made.page.tap("[popovertarget=manner]")
+    await made.page.tap("#manner [data-set=rtl]")
+    await made.until("document.querySelector('.spread.rtl')")
+    await made.page.tap("[popovertarget=manner]")
+    chosen = "[...document.querySelectorAll('#manner [aria-current]')].map((a) => a.textContent.trim())"
+    assert await made.page.evaluate(chosen) == ["Real size", "Right to left"]
+    # The touch that closes the menu turns no page; the next one does.
+    await made.page.touchscreen.tap(20, 300)
+    await made.until("!document.querySelector(':popover-open')")
+    await made.page.touchscreen.tap(20, 300)
+    await at(made, 2)
+    await made.page.reload()
+    await made.until("document.querySelector('.fit-real .spread.rtl')")
+    assert await made.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert await made.troubles() == []
+
+
+async def test_menu_of_a_phone_is_reached_by_keys_and_offers_two_pages_when_it_lies_on_its_side(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(5))
+    size = {"width": 667, "height": 375}
+    made = await reading(browser, site, db, f"/asset/{volume}/read", viewport=size)
+    await made.page.keyboard.press("ArrowRight")
+    await at(made, 2)
+    await made.page.focus("[popovertarget=manner]")
+    await made.page.keyboard.press("Enter")
+    await made.until("document.querySelector('#manner:popover-open')")
+    await made.page.keyboard.press("Escape")
+    await made.until("!document.querySelector(':popover-open')")
+    await at(made, 2)
+    await made.page.keyboard.press("Enter")
+    await made.page.focus("#manner .together")
+    await made.page.keyboard.press("Enter")
+    await made.until("document.querySelectorAll('.leaf').length === 2")
+    assert await made.troubles() == []
+
+
+async def test_menu_of_a_phone_works_without_scripts(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(4))
+    first = await visit(browser, site)
+    await set_up(first, db)
+    state = await first.context.storage_state()
+    made = await visit(browser, site, **PHONE, java_script_enabled=False, storage_state=state)
+    await made.page.goto(f"{site.url}/asset/{volume}/read?page=2")
+    await made.page.tap("[popovertarget=manner]")
+    await made.follow("#manner [data-value=width]")
+    assert await made.page.locator("body.fit-width").count() == 1
+    await made.page.tap("[popovertarget=manner]")
+    await made.follow("#manner [data-set=rtl]")
+    assert await made.page.locator(".fit-width .spread.rtl").count() == 1
+    assert "page=2" in made.page.url
+
+
 async def test_place_is_kept_and_offered_on_the_page_of_the_volume(
     browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
 ) -> None:
