@@ -6,7 +6,7 @@ Order of locks: assets by a lock of their own, then names and tags, then rows of
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,6 +73,24 @@ async def redate(sql: Connection[Any], asset_id: int, date: Moment) -> None:
     await sql.execute(_REDATE, asset_id, msgspec.json.encode({"date": date}).decode())
 
 
+async def said(sql: Connection[Any], pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Which of these tags of these assets their files and sidecars say, as far as they were read.
+
+    Whoever asks holds the assets, so that no `refresh` changes the answer before it is used.
+    """
+    rows = await sql.fetch(_SAID, [a for a, _ in pairs], [t for _, t in pairs])
+    return {(r[0], r[1]) for r in rows}
+
+
+# A tag that was merged away is said by the name of what it became.
+_SAID = """
+SELECT DISTINCT p.asset_id, p.tag_id
+FROM unnest($1::bigint[], $2::bigint[]) AS p(asset_id, tag_id)
+JOIN asset_words w ON w.asset_id = p.asset_id
+CROSS JOIN jsonb_array_elements_text(w.given->'tags') AS g(id)
+LEFT JOIN tag_former f ON f.former_id = g.id::bigint
+WHERE coalesce(f.tag_id, g.id::bigint) = p.tag_id
+"""
 _GUESSED = frozenset({DateSource.MTIME, DateSource.IMPORT})
 _SOURCE = """
 SELECT coalesce(w.own->'date'->>'source', a.own_date->>'source', a.date_source)

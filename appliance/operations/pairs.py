@@ -15,11 +15,12 @@ from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict
 from appliance.duplicates import services as duplicates
 from appliance.duplicates.services import Before, Verdict
+from appliance.ingest import following
 from appliance.operations import changes
 from appliance.operations.kinds import Kind
 from appliance.operations.stored import plain
 from appliance.tagging import services as tagging
-from appliance.tagging.services import Removed
+from appliance.tagging.services import Moment, Removed
 
 
 if TYPE_CHECKING:
@@ -165,15 +166,11 @@ async def _give_back(
 
 async def _strip(uow: UnitOfWork, keep: int, gained: Gained) -> bool:
     """Take off what was got, where it still is that; whether all of it was."""
-    tags = dict(gained.tags)
-    removed = await tagging.unassign(uow, [keep], list(tags))
-    # Whoever took a tag off and put it on again meanwhile made it his own.
-    own = [r for r in removed if tags.get(r.tag_id) != r.added_at]
-    off = {r.tag_id for r in removed} - {r.tag_id for r in own}
-    await tagging.restore(uow, [*own, *(r for r in gained.replaced if r.tag_id in off)])
+    made = [Moment(keep, tag_id, at) for tag_id, at in gained.tags]
+    off = await tagging.take_back(uow, made, [], gained.replaced, said=following.said)
     await uow.sql.execute("DELETE FROM provenance WHERE id = ANY($1::bigint[])", gained.origins)
     left = await uow.sql.fetchval(_UNSET, keep, json.dumps(gained.was), json.dumps(gained.set))
-    return len(removed) - len(own) == len(tags) and left == 0
+    return len(off) == len(made) and left == 0
 
 
 # Value by value: what somebody changed since stays. The answer is how many did.

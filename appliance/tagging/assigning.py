@@ -1,4 +1,4 @@
-"""Putting tags on assets and taking them off: whole sets at once, and exactly undone.
+"""Putting tags on assets and taking them off: whole sets at once, remembered so that `undoing` is exact.
 
 What a person takes off is remembered, and nobody else puts it there again; a person may.
 """
@@ -28,13 +28,6 @@ class Rejected(msgspec.Struct, frozen=True):
     rejected_at: datetime
 
 
-class Put(msgspec.Struct, frozen=True):
-    """What a person put on: the assignments that are new, and the rejections that this took back."""
-
-    new: list[tuple[int, int]]
-    accepted: list[Rejected]
-
-
 class Removed(msgspec.Struct, frozen=True):
     """A tag that was taken off an asset, with all that putting it back needs."""
 
@@ -47,25 +40,41 @@ class Removed(msgspec.Struct, frozen=True):
     added_at: datetime
 
 
+class Put(msgspec.Struct, frozen=True):
+    """What a person put on: the assignments that are new, and what taking them back needs."""
+
+    new: list[tuple[int, int]]
+    accepted: list[Rejected]
+    """What a person had taken off before, and did not any more."""
+    replaced: list[Removed]
+    """What files or models had said, where the person's word stands in their place now."""
+
+
 _ASSIGN = """
 INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, user_id)
 SELECT a.id, t.id, a.effective_at, $3, $4
 FROM (SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
 CROSS JOIN unnest($2::bigint[]) AS t(id)
-WHERE $3 = 'human' OR NOT EXISTS (SELECT 1 FROM tag_rejection r WHERE r.asset_id = a.id AND r.tag_id = t.id)
+WHERE NOT EXISTS (SELECT 1 FROM tag_rejection r WHERE r.asset_id = a.id AND r.tag_id = t.id)
 ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
+"""
+# Held in one order, a person's own as well: nobody takes any of them off before this transaction ends.
+_THERE = """
+SELECT asset_id, tag_id, by, model_id, score, user_id, added_at FROM asset_tag
+WHERE asset_id = ANY($1::bigint[]) AND tag_id = ANY($2::bigint[]) ORDER BY asset_id, tag_id FOR UPDATE
+"""
+# A person's word stands above what files and models say, which may be taken back by whoever said it.
+_PUT = """
+INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, user_id)
+SELECT a.id, t.id, a.effective_at, 'human', $3
+FROM asset a CROSS JOIN unnest($2::bigint[]) AS t(id) WHERE a.id = ANY($1::bigint[]) ORDER BY a.id, t.id
+ON CONFLICT (asset_id, tag_id) DO UPDATE SET by = excluded.by, model_id = NULL, score = NULL,
+    user_id = excluded.user_id, added_at = excluded.added_at
+    WHERE asset_tag.by <> 'human' RETURNING asset_id, tag_id
 """
 _UNASSIGN = """
 DELETE FROM asset_tag WHERE asset_id = ANY($1::bigint[]) AND tag_id = ANY($2::bigint[])
 RETURNING asset_id, tag_id, by, model_id, score, user_id, added_at
-"""
-_RESTORE = """
-INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user_id, added_at)
-SELECT a.id, r.tag_id, a.effective_at, r.by, r.model_id, r.score, r.user_id, r.added_at
-FROM (SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
-JOIN unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::real[], $6::bigint[], $7::timestamptz[])
-     AS r(asset_id, tag_id, by, model_id, score, user_id, added_at) ON r.asset_id = a.id
-ON CONFLICT DO NOTHING RETURNING asset_id, tag_id
 """
 _REJECT = """
 INSERT INTO tag_rejection (asset_id, tag_id, user_id)
@@ -78,15 +87,8 @@ DELETE FROM tag_rejection r USING unnest($1::bigint[], $2::bigint[]) AS x(asset_
 WHERE r.asset_id = x.asset_id AND r.tag_id = x.tag_id
 RETURNING r.asset_id, r.tag_id, r.user_id, r.rejected_at
 """
-_REJECT_AGAIN = """
-INSERT INTO tag_rejection (asset_id, tag_id, user_id, rejected_at)
-SELECT r.asset_id, r.tag_id, r.user_id, r.rejected_at
-FROM (SELECT id FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE) a
-JOIN unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
-     AS r(asset_id, tag_id, user_id, rejected_at) ON r.asset_id = a.id
-WHERE NOT EXISTS (SELECT FROM asset_tag x WHERE x.asset_id = r.asset_id AND x.tag_id = r.tag_id)
-ON CONFLICT DO NOTHING
-"""
+# An undo asks what is said while it holds the asset: it sees all of this, or comes before it.
+_HOLD_ALONE = "SELECT 1 FROM asset WHERE id = $1 FOR NO KEY UPDATE"
 _LEAVE = "DELETE FROM asset_tag WHERE asset_id = $1 AND tag_id = ANY($2::bigint[]) AND by = $3"
 
 
@@ -100,7 +102,8 @@ async def assign(
 ) -> list[tuple[int, int]]:
     """Put every tag on every asset; the answer is what was really new.
 
-    Ids of tags that were merged meanwhile mean what they became.
+    What a person puts on is the person's, also where a file or a model said it before. Ids of tags that
+    were merged meanwhile mean what they became.
     """
     if by == "human":
         return (await put(uow, asset_ids, tag_ids, user_id=user_id)).new
@@ -113,29 +116,21 @@ async def put(
 ) -> Put:
     """Put tags on because a person says so; the answer is all that taking it back exactly needs."""
     tags = sorted(set((await holding.current(uow.sql, tag_ids)).values()))
-    new = [(r[0], r[1]) for r in await uow.sql.fetch(_ASSIGN, list(asset_ids), tags, "human", user_id)]
-    accepted = await _accept(uow.sql, new)
+    await holding.assets(uow.sql, asset_ids)
+    there = [Removed(*r) for r in await uow.sql.fetch(_THERE, list(asset_ids), tags)]
+    replaced = [r for r in there if r.by != "human"]
+    said = [(r[0], r[1]) for r in await uow.sql.fetch(_PUT, list(asset_ids), tags, user_id)]
+    accepted = await accept(uow.sql, said)
     if user_id is not None:
         await _note_use(uow.sql, user_id, tags)
-    return Put(new, accepted)
+    known = {(r.asset_id, r.tag_id) for r in replaced}
+    return Put([pair for pair in said if pair not in known], accepted, replaced)
 
 
-async def _accept(sql: Connection[Any], pairs: Sequence[tuple[int, int]]) -> list[Rejected]:
+async def accept(sql: Connection[Any], pairs: Sequence[tuple[int, int]]) -> list[Rejected]:
+    """Forget that a person took these tags off; the answer is what was remembered of it."""
     rows = await sql.fetch(_ACCEPT, [p[0] for p in pairs], [p[1] for p in pairs])
     return [Rejected(*r) for r in rows]
-
-
-async def reject_again(uow: UnitOfWork, rows: Sequence[Rejected]) -> None:
-    """Remember again what a person had taken off, where nobody put it on since."""
-    now = await holding.current(uow.sql, sorted({r.tag_id for r in rows}))
-    kept = [r for r in rows if r.tag_id in now]
-    await uow.sql.execute(
-        _REJECT_AGAIN,
-        [r.asset_id for r in kept],
-        [now[r.tag_id] for r in kept],
-        [r.user_id for r in kept],
-        [r.rejected_at for r in kept],
-    )
 
 
 async def _note_use(sql: Connection[Any], user_id: int, tags: list[int]) -> None:
@@ -176,31 +171,9 @@ async def follow(
     now = await holding.current(uow.sql, sorted({*wanted, *former}))
     wants = sorted({now[i] for i in wanted if i in now})
     gone = sorted({now[i] for i in former if i in now} - set(wants))
-    await holding.assets(uow.sql, [asset_id])
+    await uow.sql.execute(_HOLD_ALONE, asset_id)
     if gone:
         await uow.sql.execute(_LEAVE, asset_id, gone, by)
     if wants:
         await assign(uow, [asset_id], wants, by=by)
     return wants
-
-
-async def restore(uow: UnitOfWork, rows: Sequence[Removed]) -> list[tuple[int, int]]:
-    """Put back what was taken off, as it was; the answer is what was really missing.
-
-    Left out is what cannot come back: assets that were deleted, tags that were deleted.
-    """
-    now = await holding.current(uow.sql, sorted({r.tag_id for r in rows}))
-    kept = [r for r in rows if r.tag_id in now]
-    back = await uow.sql.fetch(
-        _RESTORE,
-        [r.asset_id for r in kept],
-        [now[r.tag_id] for r in kept],
-        [r.by for r in kept],
-        [r.model_id for r in kept],
-        [r.score for r in kept],
-        [r.user_id for r in kept],
-        [r.added_at for r in kept],
-    )
-    put = [(r[0], r[1]) for r in back]
-    await _accept(uow.sql, put)
-    return put

@@ -30,7 +30,9 @@ INSERT INTO asset_tag (asset_id, tag_id, effective_at, by, model_id, score, user
 SELECT a.id, t.tag_id, a.effective_at, t.by, t.model_id, t.score, t.user_id, t.added_at
 FROM asset_tag t, (SELECT id, effective_at FROM asset WHERE id = $2 FOR SHARE) a
 WHERE t.asset_id = $1 AND t.by <> 'sidecar' AND t.tag_id = ANY($3::bigint[])
-ON CONFLICT DO NOTHING
+ON CONFLICT (asset_id, tag_id) DO UPDATE SET by = excluded.by, model_id = NULL, score = NULL,
+    user_id = excluded.user_id, added_at = excluded.added_at
+    WHERE asset_tag.by <> 'human' AND excluded.by = 'human'
 """
 _CARRY_REJECTED = """
 INSERT INTO tag_rejection (asset_id, tag_id, user_id, rejected_at)

@@ -10,8 +10,6 @@ from appliance.tagging.assigning import (
     follow,
     put,
     reject,
-    reject_again,
-    restore,
     unassign,
 )
 from appliance.tagging.counting import Drift, fold, mend
@@ -47,6 +45,7 @@ from appliance.tagging.reading import (
     shares,
 )
 from appliance.tagging.resolving import named
+from appliance.tagging.undoing import Moment, Restored, restore, take_back
 
 
 __all__ = [
@@ -62,11 +61,13 @@ __all__ = [
     "Handed",
     "InUse",
     "Merged",
+    "Moment",
     "NoTag",
     "Overlap",
     "Put",
     "Rejected",
     "Removed",
+    "Restored",
     "TagDetail",
     "TagRow",
     "TagView",
@@ -104,7 +105,6 @@ __all__ = [
     "recast",
     "recent",
     "reject",
-    "reject_again",
     "rejected",
     "remove_alias",
     "rename",
@@ -112,6 +112,7 @@ __all__ = [
     "restore",
     "shares",
     "split",
+    "take_back",
     "totals",
     "unassign",
 ]

@@ -199,6 +199,55 @@ async def test_a_tag_that_was_taken_off_stays_off_when_putting_it_on_again_is_un
     assert await library.tags("a.jpg") == {"pier", "dusk"}
 
 
+async def test_a_tag_that_a_person_puts_on_as_well_stays_when_the_sidecar_goes(library: Library) -> None:
+    library.put("a.jpg", jpeg(1))
+    library.put("b.jpg", make.saved(make.corner(), "JPEG", xmp=words("lake")))
+    sidecar = library.put("a.jpg.xmp", words("lake", "pier"))
+    await library.scan()
+    await library.act(Kind.TAG, "a.jpg", tags="lake")
+    confirmed = await library.act(Kind.TAG, "b.jpg", tags="lake")
+    assert await library.tags("a.jpg", by="human") == await library.tags("b.jpg", by="human") == {"lake"}
+
+    sidecar.unlink()
+    await library.undo(confirmed)
+    await library.scan()
+
+    assert await library.tags("a.jpg") == {"lake"}
+    assert await library.tags("b.jpg", by="sidecar") == {"lake"}
+
+
+async def test_undoing_a_removal_brings_back_no_tag_of_a_sidecar_that_is_gone(library: Library) -> None:
+    library.put("a.jpg", jpeg(1))
+    sidecar = library.put("a.jpg.xmp", words("lake", "pier"))
+    await library.scan()
+    removal = await library.act(Kind.UNTAG, "a.jpg", tags="lake")
+    sidecar.unlink()
+    await library.scan()
+
+    await library.undo(removal)
+    assert await library.tags("a.jpg") == set()
+
+    sidecar.write_bytes(words("lake"))
+    await library.scan()
+    assert await library.tags("a.jpg", by="sidecar") == {"lake"}
+
+
+async def test_a_sidecar_that_is_deleted_before_it_is_noticed_takes_its_tag_with_it_after_an_undo(
+    library: Library,
+) -> None:
+    library.put("a.jpg", jpeg(1))
+    sidecar = library.put("a.jpg.xmp", words("lake"))
+    await library.scan()
+    removal = await library.act(Kind.UNTAG, "a.jpg", tags="lake")
+    sidecar.unlink()
+
+    await library.undo(removal)
+    assert await library.tags("a.jpg", by="sidecar") == {"lake"}
+    await library.scan()
+
+    assert await library.tags("a.jpg") == set()
+
+
 async def test_a_title_that_a_person_emptied_stays_empty(library: Library) -> None:
     library.put("a.jpg", jpeg(1))
     sidecar = library.put("a.jpg.xmp", words())

@@ -181,6 +181,22 @@ async def test_a_tag_that_was_taken_off_a_volume_stays_off_its_next_version(
     assert await ingest.rows("SELECT 1 FROM tag_rejection WHERE asset_id = $1", after)
 
 
+async def test_a_tag_that_a_person_put_on_a_volume_is_the_persons_on_its_next_version(
+    ingest: Ingest, folder: Path
+) -> None:
+    path = put(folder, "a.cbz", comic(4))
+    await ingest.scan(folder)
+    await tagged(ingest, await the_volume(ingest), "Sea")
+    path.write_bytes(comic(5, ComicInfo__xml=b"<ComicInfo><Genre>Sea, Pier</Genre></ComicInfo>"))
+    await ingest.scan(folder)
+
+    rows = await ingest.rows(
+        "SELECT k.name, t.by FROM asset_tag t JOIN tag k ON k.id = t.tag_id"
+        " JOIN asset a ON a.id = t.asset_id WHERE a.kind = 'volume' AND a.frames = 5 ORDER BY 1"
+    )
+    assert [(r["name"], r["by"]) for r in rows] == [("Pier", "sidecar"), ("Sea", "human")]
+
+
 async def test_another_book_under_the_same_name_takes_nothing_over(ingest: Ingest, folder: Path) -> None:
     path = put(folder, "a.cbz", comic(4))
     await ingest.scan(folder)

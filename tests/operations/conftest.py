@@ -6,10 +6,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from appliance.core.db import Database
 from appliance.core.settings import Settings
+from appliance.ingest import following
+from appliance.ingest.words import Moment, Own
 from appliance.operations import services
 from appliance.operations.kinds import Kind
 from appliance.operations.services import Asked
@@ -22,7 +25,9 @@ SELECT a.id, a.state, a.rating, a.favourite, a.private, a.effective_at, a.taken_
        a.trashed_from, a.trashed_at IS NULL AS out, a.title, a.note, a.turn, a.width, a.height,
        a.own_date::text,
        ARRAY(SELECT (t.tag_id, t.by, t.user_id, t.added_at)::text FROM asset_tag t
-             WHERE t.asset_id = a.id ORDER BY t.tag_id) AS tags
+             WHERE t.asset_id = a.id ORDER BY t.tag_id) AS tags,
+       ARRAY(SELECT (n.tag_id, n.user_id, n.rejected_at)::text FROM tag_rejection n
+             WHERE n.asset_id = a.id ORDER BY n.tag_id) AS rejected
 FROM asset a ORDER BY a.id
 """
 
@@ -43,6 +48,30 @@ class Library:
                 count,
             )
         return [row["id"] for row in rows]
+
+    async def say(self, ids: Sequence[int], *tags: str) -> None:
+        """What the files of these assets say from now on, as an import that reads them has it followed."""
+        async with self.db.unit_of_work() as uow:
+            for row in await uow.sql.fetch(
+                "SELECT id, effective_at FROM asset WHERE id = ANY($1::bigint[])", list(ids)
+            ):
+                date = Moment(None, None, "exif", row["effective_at"])
+                own = Own(date, tags=[("general", tag) for tag in tags])
+                await uow.sql.execute(
+                    "INSERT INTO asset_words (asset_id, own, given) VALUES ($1, $2, '{}')"
+                    " ON CONFLICT (asset_id) DO UPDATE SET own = excluded.own",
+                    row["id"],
+                    msgspec.json.encode(own).decode(),
+                )
+            await following.refresh(uow, list(ids))
+
+    async def who(self, asset_id: int) -> dict[str, str]:
+        """Tags of an asset, and who put them there."""
+        rows = await self.rows(
+            "SELECT t.name, x.by FROM asset_tag x JOIN tag t ON t.id = x.tag_id WHERE x.asset_id = $1",
+            asset_id,
+        )
+        return {row["name"]: row["by"] for row in rows}
 
     async def act(self, kind: str, ids: Sequence[int], /, person: int | None = None, **form: str) -> Asked:
         """As the page of an asset, or a selection of a few, does it."""

@@ -203,6 +203,7 @@ async def test_whatever_was_done_is_undone_step_by_step(library: Library, seed: 
         ("trash", {}),
     ]
     await library.act("tag", ids[:1], tags="sea")
+    await library.say(ids[10:30], "sea", "pier")
     states, done = [await library.snapshot()], []
     for _ in range(30):
         kind, form = rng.choice(wishes)
@@ -214,4 +215,4 @@ async def test_whatever_was_done_is_undone_step_by_step(library: Library, seed: 
         assert await library.snapshot() == states.pop()
         assert (await library.undo(operation)).notes == {}
     assert await library.snapshot() == states.pop()
-    assert await library.uses("sea") == 1
+    assert await library.uses("sea") == 21

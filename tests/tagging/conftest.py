@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from appliance.core.db import Database
@@ -11,7 +12,18 @@ from appliance.tagging import services
 from tests.queues.conftest import _tables, make_process, quick, store
 
 
-__all__ = ["_tables", "carried", "counted", "make_process", "many", "quick", "store", "tag", "true_counts"]
+__all__ = [
+    "_tables",
+    "carried",
+    "counted",
+    "make_process",
+    "many",
+    "nothing",
+    "quick",
+    "store",
+    "tag",
+    "true_counts",
+]
 
 LATEST = datetime(2026, 11, 23, 18, 0)  # noqa: DTZ001 - wall time
 
@@ -59,3 +71,8 @@ async def tag(db: Database, name: str, kind: str = "general", fandom_id: int | N
     """A tag, made if need be."""
     async with db.unit_of_work() as uow:
         return await services.make(uow, name, kind, fandom_id=fandom_id)
+
+
+async def nothing(sql: object, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+    """What files say that were never read."""
+    return set()

@@ -9,7 +9,7 @@ import pytest
 from appliance.core.db import Database
 from appliance.tagging import services
 from appliance.tagging.errors import BadKind, BadName
-from tests.tagging.conftest import carried, counted, many, tag, true_counts
+from tests.tagging.conftest import carried, counted, many, nothing, tag, true_counts
 
 
 async def test_assign_answers_what_was_really_new(db: Database) -> None:
@@ -22,6 +22,46 @@ async def test_assign_answers_what_was_really_new(db: Database) -> None:
     assert await counted(db) == {cat: 5, dog: 5}
 
 
+@pytest.mark.parametrize("by", ["sidecar", "source", "rule", "model"])
+async def test_a_persons_word_takes_the_place_of_what_others_said(db: Database, by: str) -> None:
+    ids = await many(db, 3)
+    cat = await tag(db, "cat")
+    async with db.unit_of_work() as uow:
+        await services.assign(uow, ids[:1], [cat], by=by)
+        await uow.sql.execute("UPDATE asset_tag SET model_id = 3, score = 0.5")
+        await services.assign(uow, ids[1:2], [cat], user_id=8)
+        before = await uow.sql.fetch("SELECT * FROM asset_tag ORDER BY asset_id")
+    async with db.unit_of_work() as uow:
+        put = await services.put(uow, ids, [cat], user_id=7)
+        now = await uow.sql.fetch("SELECT by, user_id, model_id, score FROM asset_tag ORDER BY asset_id")
+
+    assert [tuple(row) for row in now] == [("human", who, None, None) for who in (7, 8, 7)]
+    assert put.new == [(ids[2], cat)]
+    [replaced] = put.replaced
+    assert (replaced.by, replaced.model_id, replaced.score) == (by, 3, 0.5)
+    assert replaced.added_at == before[0]["added_at"]
+    assert await counted(db) == await true_counts(db) == {cat: 3}
+
+
+async def test_of_many_people_at_once_each_says_it_once(db: Database) -> None:
+    ids = await many(db, 40)
+    cat, dog = await tag(db, "cat"), await tag(db, "dog")
+    async with db.unit_of_work() as uow:
+        await services.assign(uow, ids[::2], [cat, dog], by="sidecar")
+
+    async def say(person: int) -> services.Put:
+        async with db.unit_of_work() as uow:
+            return await services.put(uow, ids[::-1], [dog, cat], user_id=person)
+
+    puts = await asyncio.gather(*(say(person) for person in range(1, 6)))
+
+    assert sum(len(p.new) for p in puts) == 40
+    assert sum(len(p.replaced) for p in puts) == 40
+    async with db.unit_of_work() as uow:
+        assert await uow.sql.fetchval("SELECT count(*) FROM asset_tag WHERE by = 'human'") == 80
+    assert await counted(db) == await true_counts(db) == {cat: 40, dog: 40}
+
+
 async def test_removed_tags_come_back_exactly_as_they_were(db: Database) -> None:
     ids = await many(db, 3)
     cat = await tag(db, "cat")
@@ -30,9 +70,9 @@ async def test_removed_tags_come_back_exactly_as_they_were(db: Database) -> None
         before = await uow.sql.fetch("SELECT * FROM asset_tag ORDER BY asset_id")
         removed = await services.unassign(uow, ids, [cat])
         assert [r.asset_id for r in removed] == ids[:2]
-        assert len(await services.restore(uow, removed)) == 2
+        assert len((await services.restore(uow, removed, said=nothing)).put) == 2
         assert await uow.sql.fetch("SELECT * FROM asset_tag ORDER BY asset_id") == before
-        assert await services.restore(uow, removed) == []
+        assert (await services.restore(uow, removed, said=nothing)).put == []
     assert await counted(db) == await true_counts(db) == {cat: 2}
 
 

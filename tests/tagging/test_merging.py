@@ -9,7 +9,7 @@ import pytest
 from appliance.core.db import Database
 from appliance.core.errors import Conflict, Invalid
 from appliance.tagging import services
-from tests.tagging.conftest import carried, counted, many, tag, true_counts
+from tests.tagging.conftest import carried, counted, many, nothing, tag, true_counts
 
 
 async def merge(db: Database, source: int, target: int) -> services.Merged:
@@ -72,7 +72,8 @@ async def test_undo_after_a_merge_lands_on_what_the_tag_became(db: Database) -> 
         removed = await services.unassign(uow, ids, [a])
     await merge(db, a, b)
     async with db.unit_of_work() as uow:
-        assert sorted(await services.restore(uow, removed)) == [(i, b) for i in sorted(ids)]
+        restored = await services.restore(uow, removed, said=nothing)
+        assert sorted(restored.put) == [(i, b) for i in sorted(ids)]
 
 
 async def test_merging_twice_changes_nothing_and_into_itself_is_refused(db: Database) -> None:
