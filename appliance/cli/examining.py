@@ -135,10 +135,10 @@ async def disk(settings: Settings) -> Finding:
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
-    says = f"{free / 1e9:,.1f} GB free for {settings.home.data}"
+    says = f"{room.plain(free)} free for {settings.home.data}"
     floor = max(room.SCANT, settings.disk_floor_mb * room.MIB)
     if free < floor:
-        return Finding("disk", BAD, says, f"Free some space: imports wait below {floor / 1e9:.1f} GB.")
+        return Finding("disk", BAD, says, f"Free some space: imports wait below {room.plain(floor)}.")
     return Finding("disk", WARNS if free < 2 * floor else OK, says, "Free some space." * (free < 2 * floor))
 
 
@@ -151,14 +151,20 @@ async def database(settings: Settings) -> Finding:
         async with asyncio.timeout(PATIENCE_S):
             revision = await migrations.applied(opened)
     except Exception as error:  # noqa: BLE001 - whatever keeps it from answering
-        mend = "Start it, or correct VITRINE_DATABASE_URL."
-        return Finding("database", BAD, f"does not answer ({type(error).__name__})", mend)
+        return Finding("database", BAD, f"does not answer ({type(error).__name__})", _mend_database(settings))
     finally:
         await opened.close()
     if revision != migrations.head():
         says = f"at revision {revision or 'none'}, this program needs {migrations.head()}"
         return Finding("database", BAD, says, "`vitrine migrate` brings it there.")
     return Finding("database", OK, f"answers, at revision {revision}")
+
+
+def _mend_database(settings: Settings) -> str:
+    # An external one lies elsewhere, and its disk is not ours to look at.
+    if settings.home.pg.exists() and room.spare(settings) < 0:
+        return "Free some space first: a database without any room stops, and goes on by itself."
+    return "Start it, or correct VITRINE_DATABASE_URL."
 
 
 async def doorbell(settings: Settings) -> Finding:

@@ -16,6 +16,11 @@ PAUSE_S = 2.0
 """Until the supervisor has seen the disk, a file that goes back is taken again at once."""
 
 
+def plain(size: int) -> str:
+    """Free space as people read it; fine enough to tell what is below a limit from the limit."""
+    return f"{size / 1e6:,.0f} MB" if size < 10e9 else f"{size / 1e9:,.1f} GB"
+
+
 def spare(settings: Settings) -> int:
     """Bytes above the floor; negative on a disk that counts as full."""
     floor = max(SCANT, settings.disk_floor_mb * MIB)

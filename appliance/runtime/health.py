@@ -6,7 +6,7 @@ import contextlib
 import shutil
 from typing import Any
 
-from appliance.core import clock
+from appliance.core import clock, room
 from appliance.core.paths import Home
 from appliance.runtime.written import read_json, write_json
 
@@ -38,7 +38,8 @@ class Disk:
         return changed
 
     def _line(self) -> str:
-        return f"Only {_gb(self.free_mb)} are free for Vitrine's data; imports wait for {_gb(self._floor)}."
+        free, floor = room.plain(self.free_mb * MIB), room.plain(self._floor * MIB)
+        return f"Only {free} are free for Vitrine's data; imports wait for {floor}."
 
     def _flag(self) -> None:
         if not self.reason:
@@ -79,11 +80,6 @@ def read(home: Home) -> dict[str, Any]:
 
 def _without_noise(value: dict[str, Any]) -> dict[str, Any]:
     return value | {"disk_free_mb": value.get("disk_free_mb", 0) // 256}
-
-
-def _gb(mib: int) -> str:
-    """As pages and `vitrine doctor` count."""
-    return f"{mib * MIB / 1e9:,.1f} GB"
 
 
 def _now() -> str:

@@ -72,7 +72,7 @@ def test_imports_pause_below_the_floor_say_so_and_go_on(
     walked = "SELECT walked_at IS NOT NULL FROM import_batch WHERE id = $1"
     wait_for(lambda: small_house.value(walked, batch), "the walk is done: looking costs no space")
     page = wait_for(lambda: _says_paused(person.get("/admin/activity").text), "the page says it")
-    assert f"imports wait for {FLOOR_MB} MB" in page
+    assert f"imports wait for {FLOOR_MB * MIB / 1e6:.0f} MB" in page
     assert small_house.value("SELECT count(*) FROM import_task WHERE status <> 'pending'") == 0
     assert small_house.health()["state"] == "degraded"
     ballast.unlink()

@@ -59,6 +59,20 @@ def test_servers_that_do_not_answer_are_wrong_and_named(place: Path) -> None:
     assert not there.home.instance.exists()
 
 
+def test_a_database_of_ours_that_is_down_on_a_full_disk_needs_room(place: Path) -> None:
+    with instance(place) as there:
+        there.home.pg.mkdir(parents=True)
+        there.environ.update(
+            {
+                "VITRINE_DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none",
+                "VITRINE_DISK_FLOOR_MB": "999999999",
+            }
+        )
+        found = told(there, 1)
+    assert (found["database"]["state"], found["disk"]["state"]) == ("bad", "bad")
+    assert found["database"]["mend"].startswith("Free some space first")
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="filters are known for these")
 async def test_e29_the_confinement_of_decoders_is_told_by_what_the_kernel_grants() -> None:
     full = examining.confined(Tier(True, True, True, True, True))

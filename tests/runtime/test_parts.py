@@ -72,13 +72,15 @@ def test_exits_are_described_in_words():
 
 
 def test_imports_resume_a_tenth_above_the_floor(home, monkeypatch):
-    free = [500]
+    free = [999]
     usage = type("Usage", (), {"free": property(lambda _: free[0] * 1024 * 1024)})
     monkeypatch.setattr("appliance.runtime.health.shutil.disk_usage", lambda _: usage())
     disk = Disk(home, 1000)
 
     assert disk.check() is True
-    assert json.loads(home.imports_paused.read_text())["free_mb"] == 500
+    assert json.loads(home.imports_paused.read_text())["free_mb"] == 999
+    # However near it is, it reads as less.
+    assert disk.reason == "Only 1,048 MB are free for Vitrine's data; imports wait for 1,049 MB."
     free[0] = 1050
     assert disk.check() is False
     assert home.imports_paused.exists()
