@@ -11,12 +11,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from appliance.media import hops, storing
+import msgspec
+
+from appliance.media import hops, storing, zips
 from appliance.media.hops import Broken, Hop
 from appliance.media.moments import mtime_ns_of
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.sniff import HEAD, Family, Sniffed, sniff
+from appliance.media.sniff import HEAD, NOTHING, PROGRAM, ZIP, Family, Sniffed, sniff
 from appliance.media.wire import OpenRequest, Read, Stat
+from appliance.media.zips import Region
 
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 
 CHUNK = 1 << 20
+_UNPACKS_ITSELF = msgspec.structs.replace(
+    PROGRAM, name="program with a ZIP archive in it; unpack it and pack its pictures anew"
+)
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN_ERRORS = {
     errno.ENOENT: Reason.VANISHED,
@@ -69,7 +75,7 @@ class Source:
         self.descriptor = descriptor
         self.seen = seen
         self._opened = os.fstat(descriptor)
-        self.sniffed = sniff(os.pread(descriptor, HEAD, 0), seen.st_size)
+        self.sniffed = _recognised(descriptor, seen.st_size)
         self.listed: Listing | None = None
         """What it holds, where it is an archive that was listed before."""
 
@@ -104,6 +110,15 @@ class Source:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self.descriptor)
+
+
+def _recognised(descriptor: int, size: int) -> Sniffed:
+    """Name the content; an archive is one by its end as well, since anything may stand before it."""
+    found = sniff(os.pread(descriptor, HEAD, 0), size)
+    if found not in (NOTHING, PROGRAM) or not zips.ends_here(Region(descriptor, 0, size)):
+        return found
+    # Its pictures are those of the program, more often than somebody's.
+    return ZIP if found is NOTHING else _UNPACKS_ITSELF
 
 
 def open_source(path: bytes, expect: Stat | None) -> Source:

@@ -79,6 +79,7 @@ def _none(name: str) -> Sniffed:
 
 
 NOTHING = _none("not media")
+PROGRAM = _none("program")
 JPEG = _still("jpeg", "image/jpeg", "JPEG picture")
 PNG = _moving("png", "image/png", "PNG picture")
 GIF = _moving("gif", "image/gif", "GIF")
@@ -143,6 +144,10 @@ _PREFIXES: tuple[tuple[bytes, Sniffed], ...] = (
     (b"fLaC", _refused("FLAC audio")),
     (b"MThd", _refused("MIDI music")),
     (b"PK\x03\x04", ZIP),
+    (b"MZ", PROGRAM),
+    (b"\x7fELF", PROGRAM),
+    (b"\xcf\xfa\xed\xfe", PROGRAM),
+    (b"Cr24", PROGRAM),
     (b"Rar!\x1a\x07", _refused("RAR archive")),
     (b"7z\xbc\xaf\x27\x1c", _refused("7z archive")),
 )

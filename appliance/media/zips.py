@@ -81,6 +81,19 @@ def members(region: Region, most: int, before: int = 0) -> list[Member]:
     return _apart(found)
 
 
+def ends_here(region: Region) -> bool:
+    """Whether the last byte of a file is the last of an archive that lists members, however the file begins.
+
+    Stricter than `members` is: the last of the files in a tape or disk image may well be an archive too, and
+    something always follows it there.
+    """
+    try:
+        place, end = _end(region)
+        return place + _END.size + end[7] == region.size and _directory(region).count > 0
+    except MediaFailure:
+        return False
+
+
 def _corrupt(detail: str) -> MediaFailure:
     return MediaFailure(Reason.CORRUPT, f"ZIP archive: {detail}")
 

@@ -194,7 +194,8 @@ def _archives() -> Sequence[bytes]:
     inner = zips.zipped(
         {"a/1.cbz": comic, "a/2.png": make.saved(make.corner(), "PNG"), "b/../../3.jpg": b"\xff\xd8\xff"}
     )
-    return [comic, packed, zips.comic(2, animation__json=plan), inner]
+    behind = bytes(range(1, 201)) * 2 + comic
+    return [comic, packed, zips.comic(2, animation__json=plan), inner, behind]
 
 
 def _posts() -> Sequence[bytes]:

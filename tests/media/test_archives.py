@@ -216,6 +216,29 @@ async def test_cut_archive_is_truncated(refuse: Refuse) -> None:
     assert failure.reason is Reason.TRUNCATED
 
 
+@pytest.mark.parametrize("before", [b"\1" * 400, b"PK00", b"#!/bin/sh\nexit\n" * 30])
+async def test_archive_behind_something_else_is_an_archive(
+    decode: Import, tmp_path: Path, before: bytes
+) -> None:
+    found = await decode(before + comic(3, packed=True), "file")
+
+    assert (found.kind, names(found)) == ("volume", ["1.jpg", "2.jpg", "3.jpg"])
+    with (tmp_path / "file").open("rb") as file:
+        assert [hops.whole(file.fileno(), page.hops) for page in found.pages] == [jpeg(n) for n in range(3)]
+
+
+async def test_program_that_unpacks_itself_says_what_to_do(refuse: Refuse) -> None:
+    failure = await refuse(b"MZ\x90\0" + bytes(400) + comic(3))
+    assert failure.reason is Reason.NOT_MEDIA
+    assert failure.detail == "program with a ZIP archive in it; unpack it and pack its pictures anew"
+
+
+@pytest.mark.parametrize("after", [bytes(1024), b"and more"])
+async def test_archive_within_a_larger_file_is_no_archive(refuse: Refuse, after: bytes) -> None:
+    failure = await refuse(b"\1" * 512 + comic(3) + after)
+    assert failure.reason is Reason.NOT_MEDIA
+
+
 async def test_archive_with_a_torn_directory_is_corrupt(refuse: Refuse) -> None:
     content = bytearray(comic(5))
     at = content.find(b"PK\1\2")
