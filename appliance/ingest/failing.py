@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from appliance.core.db import Database
 from appliance.core.drains import Claimed
-from appliance.ingest import describing, finishing, sidecar_names, vanished
+from appliance.ingest import describing, finishing, resting, sidecar_names, vanished
 from appliance.ingest.models import Mode
 from appliance.ingest.naming import classify
 from appliance.ingest.reader import Lend
 from appliance.media.decoder import ChildDied, StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.wire import Described
+from appliance.media.wire import Described, Stat
 
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ async def note(
     """End the import of a file that was refused; what describes another file is read now."""
     waiting: Waiting = claimed.row
     reason, skipped = classify(waiting.path, failure.reason)
-    described = await _describe(waiting, lend) if reason is Reason.SIDECAR else None
+    try:
+        described = await _describe(waiting, lend) if reason is Reason.SIDECAR else None
+    except MediaFailure as changed:
+        if changed.reason is not Reason.CHANGED:
+            raise
+        return await wait(database, claimed, changed)
     async with database.unit_of_work() as uow:
         if described:
             # Families, tags and assets before the rows of the batch, as everywhere.
@@ -65,16 +70,28 @@ async def note(
     return "skipped" if skipped else "failed"
 
 
+async def wait(database: Database, claimed: Claimed, changed: MediaFailure) -> str:
+    """Look again later at a file that is still being written: not its fault, and nothing to list."""
+    async with database.unit_of_work() as uow:
+        await resting.postponed(uow.sql, claimed, changed.seen)
+    return "waits"
+
+
 async def _describe(waiting: Waiting, lend: Lend) -> Described | None:
-    """Read a file that describes another one; None for names of which nothing is read."""
+    """Read a file that describes another one; None for names of which nothing is read.
+
+    It must be what the scan saw: half of it would be taken for all that it says until the next scan.
+    """
     kind = sidecar_names.kind_of(waiting.path)
     if kind is None:
         return None
+    # What was sent lies in our folder, where nobody writes to it and a link gives it another time.
+    seen = None if waiting.uploaded else Stat(waiting.size, waiting.mtime_ns)
     try:
         async with lend() as child:
-            return await child.describe(waiting.absolute, kind)
+            return await child.describe(waiting.absolute, kind, expect=seen)
     except MediaFailure as failure:
-        if isinstance(failure, StorageSilent):
+        if isinstance(failure, StorageSilent) or failure.reason is Reason.CHANGED:
             raise
         return Described(b"", None, str(failure))
     except ChildDied as death:

@@ -21,8 +21,8 @@ class Reader(Protocol):
     async def frames(self, count: int) -> list[Frame]:
         """Hash frames of the open film."""
 
-    async def describe(self, path: bytes, kind: str) -> Described:
-        """Read a small file that describes another one."""
+    async def describe(self, path: bytes, kind: str, *, expect: Stat | None) -> Described:
+        """Read a small file that describes another one, if it still is what was expected."""
 
     async def place(self, temporary: bytes, final: bytes) -> None:
         """Give the synced copy its final name, durably."""

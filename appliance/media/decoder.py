@@ -81,10 +81,12 @@ class Child:
         self._check_holds_file()
         return await self._ask(wire.DecodeRequest(wanted, turn), timeout, Decoded)
 
-    async def describe(self, path: bytes, kind: str, *, timeout: float = STEP_S) -> Described:
+    async def describe(
+        self, path: bytes, kind: str, *, expect: Stat | None = None, timeout: float = STEP_S
+    ) -> Described:
         """Read a small file that describes another one; the file in hand is let go."""
         self._holds_file = False
-        return await self._ask(wire.DescribeRequest(path, kind), timeout, Described)
+        return await self._ask(wire.DescribeRequest(path, kind, expect), timeout, Described)
 
     async def convert(
         self,

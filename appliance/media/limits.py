@@ -21,7 +21,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     volume_bytes: int = 32 << 30
     # Pages are packed pictures: only plain colour in a plain format shrinks by more.
     volume_ratio: int = 200
-    # Both are unpacked into memory that counts against none of the limits below.
+    # Both are unpacked into memory that counts against none of the limits below. Two of them lie there at
+    # most: a page and the archive around it, or an archive and one within it. So a child takes up to 256 MiB
+    # beside `resident`, whatever its file holds.
     page_bytes: int = 128 * MIB
     nested_bytes: int = 128 * MIB
     cpu_s: int = 120

@@ -45,7 +45,7 @@ class _Senseless(Exception):
 
 def _content(request: DescribeRequest) -> bytes:
     try:
-        source = reading.open_source(request.path, None)
+        source = reading.open_source(request.path, request.expect)
     except MediaFailure as failure:
         if failure.reason is Reason.EMPTY:
             return b""

@@ -134,6 +134,7 @@ class DescribeRequest(msgspec.Struct, frozen=True, tag="describe"):
 
     path: bytes
     kind: str
+    expect: Stat | None = None
 
 
 class PlaceRequest(msgspec.Struct, frozen=True, tag="place"):

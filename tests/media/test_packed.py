@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.media import archives, hops, reading
+from appliance.media.decoder import DecodePool
 from appliance.media.limits import MIB, Limits
 from appliance.media.nested import Nested
 from appliance.media.reasons import MediaFailure, Reason
@@ -148,3 +149,25 @@ def test_a_page_before_the_damage_of_its_inner_archive_is_read(tmp_path: Path) -
     assert isinstance(ways[0][0], hops.Hop)
     nested.drop()
     archive.close()
+
+
+async def test_what_a_child_keeps_unpacked_is_one_page_and_the_archive_around_it(
+    pool: DecodePool, tmp_path: Path
+) -> None:
+    inner = comic(3, packed=True)
+    (tmp_path / "file").write_bytes(zipped({"in.zip": inner}, packed=True))
+    (tmp_path / "next").write_bytes(jpeg(5))
+    async with pool.child() as child:
+        await child.read(bytes(tmp_path / "file"))
+        pages = (await child.decode([])).pages
+        for page in pages:
+            await child.read(bytes(tmp_path / "file"), member=page.hops)
+            assert held(child.pid) == [pages[0].hops[0].size, page.hops[-1].size]
+        await child.read(bytes(tmp_path / "next"))
+        assert held(child.pid) == []
+
+
+def held(pid: int | None) -> list[int]:
+    """The sizes of the files in memory that a process has open."""
+    opened = Path(f"/proc/{pid}/fd").iterdir()
+    return [each.stat().st_size for each in opened if str(each.readlink()).startswith("/memfd:page")]
