@@ -194,6 +194,17 @@ async def is_put_away(sql: Connection[Any], sha256: bytes, size: int) -> bool:
     return away
 
 
+async def places(sql: Connection[Any], user_id: int, volume_ids: Sequence[int]) -> dict[int, int]:
+    """How far a person has read some volumes: those that were opened beyond the first page."""
+    rows = await sql.fetch(
+        "SELECT volume_id, page FROM reading_place"
+        " WHERE user_id = $1 AND volume_id = ANY($2::bigint[]) AND page > 1",
+        user_id,
+        volume_ids,
+    )
+    return {row["volume_id"]: row["page"] for row in rows}
+
+
 async def read_to(
     sql: Connection[Any], volume_id: int, user_id: int, page: int, *, right_to_left: bool | None = None
 ) -> None:

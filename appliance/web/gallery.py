@@ -115,6 +115,7 @@ class GalleryController(Controller):
             else:
                 await _only(view, before, after)
             await remembered.learn(uow.sql, [t.id for t in view.tiles], request)
+            await view.learn_places()
         return kept(request, fragment("gallery/_chunk.html", far=True, **view.values()), seconds=KEEP_SECONDS)
 
     @get("/items/new")
@@ -176,6 +177,7 @@ async def _page(
     plan, q = view.plan, view.q
     beat, since = await pulse(sql), await services.newest_id(sql)
     await remembered.learn(sql, [t.id for t in view.tiles], request)
+    await view.learn_places()
     counts = await _counts(sql, plan, q)
     mark = f"{since}.{counts['total'].count}.{view.waiting}.{int(beat.busy)}"
     if wants_fragment(request) and known == mark:

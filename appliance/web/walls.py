@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appliance.core import keyset
 from appliance.core.keyset import Position
+from appliance.library import volumes
 from appliance.library.timeline import Tile
 from appliance.search import services
 from appliance.search.plan import Plan
@@ -63,6 +64,8 @@ class View:
         self.anchor = 0
         self.until = ("", "")
         self.pinned = ""
+        self.person = visitor.person
+        self.reached: dict[int, int] = {}
 
     async def show(self, wanted: Wanted) -> View:
         """The page around, below or above a place, or the first one."""
@@ -156,6 +159,12 @@ class View:
             self.until = (last.text(), ("b" if ends else "") + ("e" if "e" in edges else ""))
         return self
 
+    async def learn_places(self) -> None:
+        """How far whoever looks has read the volumes of this page; asks nothing where there is none."""
+        shelf = [t.id for t in self.tiles if t.kind == "volume"]
+        if shelf and self.person is not None:
+            self.reached = await volumes.places(self.sql, self.person.id, shelf)
+
     def values(self) -> dict[str, Any]:
         """What the templates show."""
         return {
@@ -168,6 +177,7 @@ class View:
             "eager": EAGER,
             "by_month": self.plan.by_month,
             "ways": self.ways,
+            "reached": self.reached,
             "may_edit": self.plan.scope.admin,
             "asset_q": places.at("", self.q),
             "link": lambda path, **place: places.at(path, self.q, **place),

@@ -238,3 +238,24 @@ async def test_volume_in_the_gallery_offers_to_be_read(
     await made.until(f"location.pathname === '/asset/{volume}/read'")
     await at(made, 1)
     assert await made.troubles() == []
+
+
+async def test_volume_in_the_gallery_shows_how_far_it_was_read(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(8))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    for page in (2, 3, 4):
+        await made.page.keyboard.press("ArrowRight")
+        await at(made, page)
+    await kept(ingest, 4)
+    await made.page.goto(site.url)
+    await made.until("document.querySelector('.tile .info')?.textContent.includes('4 / 8')")
+    line = await made.page.locator(".tile .read").bounding_box()
+    tile = await made.page.locator(".tile").bounding_box()
+    assert line is not None
+    assert tile is not None
+    assert line["width"] == pytest.approx(tile["width"], abs=1)
+    assert line["y"] + line["height"] == pytest.approx(tile["y"] + tile["height"], abs=1)
+    assert await made.page.evaluate("document.querySelector('.tile .read').position") == 0.5
+    assert await made.troubles() == []

@@ -11,6 +11,7 @@ from appliance.core.db import Database
 from tests.ingest.conftest import Ingest, folder, ingest
 from tests.media.zips import comic
 from tests.media_files import jpeg, put
+from tests.web.conftest import PARTIAL, statements
 from tests.web.test_reading import RIGHT_TO_LEFT, Shelve, shelve, viewer
 
 
@@ -62,3 +63,37 @@ async def test_direction_that_nobody_chose_stays_open(
     assert await ingest.rows("SELECT page, right_to_left FROM reading_place") == [
         {"page": 3, "right_to_left": False}
     ]
+
+
+async def test_tile_of_a_volume_says_to_its_reader_alone_how_far_it_was_read(
+    client: httpx.AsyncClient, shelve: Shelve, db: Database
+) -> None:
+    volume = await shelve(comic(12))
+    await client.post(f"/asset/{volume}/read?page=1")
+    assert "12 pages" in (await client.get("/")).text
+    await client.post(f"/asset/{volume}/read?page=5")
+    for address in ("/", "/items?before=20990101T000000.000000_1"):
+        wall = (await client.get(address, headers=PARTIAL if "items" in address else {})).text
+        assert "Read to page </span>5 / 12<" in wall
+        assert '<progress class="read" value="5" max="12"' in wall
+
+    other = await viewer(client, db)
+    wall = (await other.get("/")).text
+    assert "12 pages" in wall
+    assert "<progress" not in wall
+
+
+async def test_places_of_a_wall_cost_one_statement_and_none_where_no_volume_is(
+    client: httpx.AsyncClient, ingest: Ingest, folder: Path, db: Database
+) -> None:
+    put(folder, "loose.jpg", jpeg(1))
+    await ingest.scan(folder)
+    with statements(db) as before:
+        await client.get("/")
+    assert not any("reading_place" in each for each in before)
+    put(folder, "first.cbz", comic(2))
+    put(folder, "second.cbz", comic(3))
+    await ingest.scan(folder)
+    with statements(db) as after:
+        await client.get("/")
+    assert sum("reading_place" in each for each in after) == 1
