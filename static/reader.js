@@ -1,7 +1,7 @@
 // The reader: turns pages without leaving the page, fetches the next ones early, and keeps the place.
 (() => {
   const body = document.body, { volume, pages } = body.dataset, count = Number(pages);
-  const AHEAD = 3, KEEP_MS = 400, QUIET_MS = 2500, DECODE_MS = 400, SWIPE = 48;
+  const AHEAD = 3, KEEP_MS = 400, QUIET_MS = 2500, AGAIN_MS = 2000, DECODE_MS = 400, SWIPE = 48;
   const leaves = document.querySelector("#main"), slide = document.querySelector("[data-slide]");
   const told = document.querySelector("[data-told]"), screen = document.querySelector("[data-screen]");
   const manner = { fit: body.dataset.fit, two: body.dataset.two === "1", rtl: body.dataset.rtl === "1" };
@@ -46,12 +46,34 @@
     await decoded(found);
     if (mine !== turning) return;
     spread().replaceWith(found);
+    found.querySelectorAll(".leaf").forEach(look);
     leaves.scrollTo(0, 0);
     history[how](history.state, "", address(first()));
     said();
     keep();
     early().catch(() => { /* fetched when it is turned to */ });
   };
+  // A page that does not come says why in its place; one that is being made is asked for until it is there.
+  const asked = new WeakSet();
+  const ask = async (leaf) => {
+    if (asked.has(leaf)) return;
+    asked.add(leaf);
+    const place = new URLSearchParams({ page: leaf.dataset.page, tried: Number("tried" in leaf.dataset) });
+    const answer = await fetch(`/asset/${volume}/leaf?${place}`, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" } });
+    if (!answer.ok || !leaf.isConnected) return;
+    const holder = document.createElement("template");
+    holder.innerHTML = await answer.text();
+    const found = holder.content.querySelector(".leaf");
+    leaf.replaceWith(found);
+    look(found);
+  };
+  const tell = (leaf) => { ask(leaf).catch(() => { /* told when the page is turned to again */ }); };
+  const look = (leaf) => {
+    if (leaf.matches("img")) { if (leaf.complete && !leaf.naturalWidth) tell(leaf); }
+    else if ("again" in leaf.dataset) setTimeout(() => { if (leaf.isConnected) tell(leaf); }, AGAIN_MS);
+  };
+  leaves.addEventListener("error", (event) => { if (event.target.matches("img.leaf")) tell(event.target); }, true);
+
   const turn = (by) => {
     const page = by > 0 ? last() + 1 : first() - 1;
     if (page >= 1 && page <= count) show(page);
@@ -133,6 +155,8 @@
   document.addEventListener("pointerdown", () => { closes = Boolean(menu()); }, true);
   document.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    // What a note offers is followed as it is.
+    if (event.target.closest(".leaf a")) return;
     const link = event.target.closest("[data-turn], [data-set], [data-leave]"), swallowed = closes && event.detail > 0;
     if (link) {
       event.preventDefault();
@@ -186,6 +210,7 @@
   slide.hidden = count < 2;
   history.replaceState(history.state, "", address(first()));
   leaves.focus({ preventScroll: true });
+  leaves.querySelectorAll(".leaf").forEach(look);
   wake();
   addEventListener("load", () => { early().catch(() => { /* fetched when it is turned to */ }); });
 })();

@@ -6,11 +6,16 @@ from appliance.core import db
 from appliance.ingest import looking, services
 
 
-async def went(root_id: int, path: bytes) -> bool:
-    """Ask whether a root can be read; one that cannot is left alone until a scan has read it again."""
+async def cause(root_id: int, path: bytes) -> str | None:
+    """Ask why a root cannot be read; one that cannot is left alone until a scan has read it again."""
     causes = await looking.away([path])
     if not causes:
-        return False
+        return None
     async with db.unit_of_work() as uow:
         await services.mark_unavailable(uow.sql, root_id, causes[path])
-    return True
+    return causes[path]
+
+
+async def went(root_id: int, path: bytes) -> bool:
+    """Whether a root cannot be read, as `cause` finds it."""
+    return await cause(root_id, path) is not None

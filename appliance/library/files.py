@@ -33,6 +33,8 @@ class Original:
     way: tuple[Hop, ...] = ()
     root: tuple[int, bytes] | None = None
     """Id and path of the root that it lies under; None for a file that we store."""
+    away: str | None = None
+    """Why that root is known not to be readable; None where it is, as far as anyone knows."""
 
     @property
     def expected(self) -> Stat | None:
@@ -40,8 +42,9 @@ class Original:
         return None if self.stored else Stat(self.size, self.mtime_ns)
 
 
-_FILE = """
-SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, a.mime, NULL AS hops,
+_AWAY = "CASE WHEN r.status = 'unavailable' THEN coalesce(r.reason, '') END AS away"
+_FILE = f"""
+SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, a.mime, NULL AS hops, {_AWAY},
        (SELECT p.path FROM provenance p WHERE p.asset_id = a.id ORDER BY p.id LIMIT 1) AS named
 FROM asset a JOIN asset_file f ON f.asset_id = a.id LEFT JOIN root r ON r.id = f.root_id
 WHERE a.id = $1
@@ -50,15 +53,15 @@ LIMIT 1
 """
 _PAGE = """
 SELECT f.root_id, f.path, f.size, f.mtime_ns, r.path AS root, coalesce(a.mime, g.mime) AS mime,
-       g.hops::text AS hops, g.name AS named
+       g.hops::text AS hops, g.name AS named, {away}
 FROM volume_page g JOIN asset_file f ON f.asset_id = g.volume_id LEFT JOIN root r ON r.id = f.root_id
 LEFT JOIN asset a ON a.id = g.asset_id
-WHERE {}
+WHERE {where}
 ORDER BY f.root_id IS NOT NULL, r.status IS DISTINCT FROM 'ready', f.id
 LIMIT 1
 """
-_AS_ASSET = _PAGE.format("g.asset_id = $1")
-_IN_VOLUME = _PAGE.format("g.volume_id = $1 AND g.position = $2")
+_AS_ASSET = _PAGE.format(where="g.asset_id = $1", away=_AWAY)
+_IN_VOLUME = _PAGE.format(where="g.volume_id = $1 AND g.position = $2", away=_AWAY)
 
 
 async def original(sql: Connection[Any], home: Home, asset_id: int) -> Original:
@@ -80,4 +83,4 @@ def _found(row: Any, home: Home) -> Original:
     place = base + b"/" + row["path"]
     stored, way = row["root_id"] is None, hops.way(row["hops"])
     root = None if stored else (row["root_id"], row["root"])
-    return Original(place, row["size"], row["mtime_ns"], stored, row["mime"], name, way, root)
+    return Original(place, row["size"], row["mtime_ns"], stored, row["mime"], name, way, root, row["away"])

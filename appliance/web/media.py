@@ -16,7 +16,7 @@ from appliance.library.queries import Sendable
 from appliance.media import hops
 from appliance.media.fullsize import mime_of
 from appliance.media.wire import FULL
-from appliance.web import words
+from appliance.web import reaching, words
 from appliance.web.guards import EVERYBODY
 from appliance.web.remembering import remembered, sees_everything
 from appliance.web.sending import SANDBOX, disposition, on_storage, open_recorded, send, send_original
@@ -89,6 +89,8 @@ async def wait_for_full(asset_id: int) -> None:
     async with db.unit_of_work() as uow:
         status = await ondemand.want_full(uow, asset_id)
         await ondemand.used(uow.sql, asset_id, FULL)
+    if status == "pending":
+        await reaching.check_asset(asset_id)
     while status in {"pending", "processing"} and clock.monotonic() < end:
         await asyncio.sleep(0.1)
         async with db.unit_of_work() as uow:

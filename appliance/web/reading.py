@@ -19,7 +19,7 @@ from appliance.library.volumes import PageView, VolumeView
 from appliance.media import hops
 from appliance.media.hops import Broken
 from appliance.media.reasons import Reason
-from appliance.web import words
+from appliance.web import reaching, words
 from appliance.web.guards import EVERYBODY
 from appliance.web.hypermedia import Screen, fragment, go, page, wants_fragment
 from appliance.web.media import FOREVER
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 AnyRequest = Request[Any, Any, Any]
-PAGE_SECONDS = 30.0
+PAGE_SECONDS = 10.0
 MOST_PAGES = 48
 
 
@@ -50,14 +50,30 @@ class ReaderController(Controller):
             asset, volume = await _volume(request, uow.sql, asset_id)
             manner = Manner.of(request, volume)
             seen = await spread(uow.sql, volume, page or volume.place or 1, manner)
+            troubles = await reaching.known_troubles(uow.sql, volume, seen.pages)
             if wants_fragment(request):
-                return fragment("reader/_spread.html", spread=seen, admin=sees_everything(request))
+                admin = sees_everything(request)
+                return fragment("reader/_spread.html", spread=seen, troubles=troubles, admin=admin)
             await volumes.want_pages(uow, asset_id)
             await _note(request, uow.sql, volume, seen.first)
         screen = Screen("reader", _title(asset, volume), "gallery")
-        answer = _whole(request, screen, spread=seen, asset=asset)
+        answer = _whole(request, screen, spread=seen, troubles=troubles, asset=asset)
         answer.set_cookie(remember(COOKIE, manner.kept))
         return answer
+
+    @get("/asset/{asset_id:int}/leaf")
+    async def leaf(self, request: AnyRequest, asset_id: int, page: int, tried: int = 0) -> Response[Any]:
+        """A page that did not come: what is wrong and the way out, or the page once more."""
+        if not wants_fragment(request):
+            return go(f"/asset/{asset_id}/read?page={page}")
+        async with db.unit_of_work() as uow:
+            _asset, volume = await _volume(request, uow.sql, asset_id)
+            found = await volumes.page(uow.sql, asset_id, page)
+        if found is None:
+            raise NotFound("There is no such page")
+        values: dict[str, Any] = {"admin": sees_everything(request), "volume_id": asset_id, "p": found}
+        missing = await reaching.trouble(volume, found, tried=bool(tried))
+        return fragment("reader/_leaf.html", trouble=missing, tried=True, **values)
 
     @post("/asset/{asset_id:int}/read", status_code=204)
     async def keep(self, request: AnyRequest, asset_id: int, page: int, rtl: int | None = None) -> None:
@@ -186,6 +202,13 @@ def _digest(original: Original) -> tuple[bytes, int]:
 
 async def _as_asset(asset_id: int, position: int) -> int:
     """The picture that a page becomes; made before everything else when it is none yet."""
+    async with db.unit_of_work() as uow:
+        found = await volumes.page(uow.sql, asset_id, position)
+        if found is not None and found.asset_id is not None:
+            return found.asset_id
+        original = await files.of_page(uow.sql, settings.current().home, asset_id, position)
+    # Nobody makes it while its folder is away.
+    await reaching.check(original)
     end = clock.monotonic() + PAGE_SECONDS
     async with db.unit_of_work() as uow:
         await volumes.want_pages(uow, asset_id)

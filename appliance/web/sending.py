@@ -113,11 +113,11 @@ def _open_without_links(original: Original) -> int:
         os.close(at)
 
 
-async def on_storage(work: Callable[[], T]) -> T:
+async def on_storage(work: Callable[[], T], *, seconds: float = STORAGE_SECONDS) -> T:
     """Run something that touches a root; storage that does not answer is said, not waited for."""
     loop = asyncio.get_running_loop()
     try:
-        return await asyncio.wait_for(loop.run_in_executor(_storage, work), STORAGE_SECONDS)
+        return await asyncio.wait_for(loop.run_in_executor(_storage, work), seconds)
     except TimeoutError:
         raise Unavailable(
             "The storage does not answer", "The disk or network share of this file hangs."

@@ -10,7 +10,8 @@ from playwright.async_api import Browser
 from appliance.core.db import Database
 from tests.browser.conftest import Site, Visit, set_up, visit
 from tests.ingest.conftest import Ingest, folder, ingest
-from tests.library.books import shelved
+from tests.library.books import shelved, unpack
+from tests.media.make import corner, saved
 from tests.media.zips import zipped
 from tests.media_files import jpeg
 from tests.waiting import until
@@ -259,3 +260,34 @@ async def test_volume_in_the_gallery_shows_how_far_it_was_read(
     assert line["y"] + line["height"] == pytest.approx(tile["y"] + tile["height"], abs=1)
     assert await made.page.evaluate("document.querySelector('.tile .read').position") == 0.5
     assert await made.troubles() == []
+
+
+async def test_pages_of_a_folder_that_went_away_say_so_in_their_place(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(2, **{"3__tif": saved(corner((40, 60)), "TIFF")}))
+    folder.rename(folder.with_name("unplugged"))
+    made = await reading(browser, site, db, f"/asset/{volume}/read", **PHONE)
+    for page in (1, 3):
+        await made.page.goto(f"{site.url}/asset/{volume}/read?page={page}")
+        await made.until(
+            f"document.querySelector('.leaf.unread')?.textContent.includes('{folder.name} cannot be')"
+        )
+    assert await made.page.evaluate("document.documentElement.scrollWidth") == 390
+
+    folder.with_name("unplugged").rename(folder)
+    await ingest.scan(folder)
+    await made.page.goto(f"{site.url}/asset/{volume}/read?page=2")
+    await made.until("document.querySelector('.leaf').naturalWidth === 600")
+
+
+async def test_page_that_is_being_made_comes_by_itself(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    content = {"1.jpg": jpeg(1, size=TALL), "2.tif": saved(corner((40, 60)), "TIFF")}
+    volume = await shelved(ingest, folder, zipped(content), unpacked=False)
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    await made.page.keyboard.press("ArrowRight")
+    await made.until("document.querySelector('.leaf.unread')?.textContent.includes('is being made')")
+    await unpack(ingest)
+    await made.until("document.querySelector('img.leaf')?.src.includes('/page/2')")
