@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import msgspec
@@ -14,7 +14,7 @@ from appliance.media.hops import Broken, Hop
 from appliance.media.limits import Limits
 from appliance.media.reading import Source, unpacked
 from appliance.media.reasons import MediaFailure, Reason
-from appliance.media.said import as_text
+from appliance.media.said import as_text, line
 from appliance.media.sniff import HEAD, Family, sniff
 from appliance.media.wire import Page
 from appliance.media.zips import Member, Region
@@ -37,6 +37,8 @@ _PICTURE_NAMES = (
 )
 _TEXT_BYTES = 4 << 20
 _LONGEST_NAME = 255
+# Of what is passed over for one reason, so many are named, the end of each name alone.
+_NAMED, _END_OF_NAME = 3, 60
 # What downloaders and people put beside pictures, at most so many files to each and a few for all.
 _BESIDE = (b".json", b".txt", b".xmp", b".xml", b".nfo", b".url", b".html")
 _BESIDE_EACH, _BESIDE_ALL = 2, 5
@@ -70,6 +72,7 @@ class _Walk:
         self._met = 0
         self.pages: list[Page] = []
         self.passed: Counter[str] = Counter()
+        self._named: defaultdict[str, list[str]] = defaultdict(list)
         self.texts: dict[bytes, bytes] = {}
         self.others = 0
         self.beside = 0
@@ -89,10 +92,15 @@ class _Walk:
             if _is_litter(name):
                 continue
             if trouble:
-                self.passed[trouble] += 1
+                self._pass_over(trouble, prefix + name)
                 self.passed["pictures"] += name.lower().endswith(_PICTURE_NAMES)
                 continue
             self._sort(region, member, prefix + name, way, depth)
+
+    def _pass_over(self, why: str, name: bytes) -> None:
+        self.passed[why] += 1
+        if len(self._named[why]) < _NAMED:
+            self._named[why].append(line(name[-_END_OF_NAME:], _END_OF_NAME) or "one without a name")
 
     def _members(self, region: Region, prefix: bytes) -> list[Member]:
         try:
@@ -122,18 +130,20 @@ class _Walk:
             beside = name.lower().endswith(_BESIDE)
             self.beside += beside
             self.others += not beside
+            if name.lower().endswith(_PICTURE_NAMES):
+                self._pass_over("not a picture" if member.size else "empty", name)
             self._keep_text(region, hop, name, depth)
 
     def _unreadable(self, name: bytes, way: list[Hop]) -> None:
         if name.lower().endswith(_PICTURE_NAMES):
             self._page(Page(name[-_LONGEST_NAME:], way, ""))
         else:
-            self.passed["damaged"] += 1
+            self._pass_over("damaged", name)
 
     def _page(self, page: Page) -> None:
         size = page.hops[-1].size
         if size > self._limits.page_bytes:
-            self.passed[f"larger than {_mb(self._limits.page_bytes)}"] += 1
+            self._pass_over(f"larger than {_mb(self._limits.page_bytes)}", page.name)
             return
         self._count(size)
         self.pages.append(page)
@@ -150,18 +160,18 @@ class _Walk:
 
     def _nested(self, region: Region, hop: Hop, name: bytes, way: list[Hop], depth: int) -> None:
         if depth >= self._limits.volume_depth:
-            self.passed["archives too deep within others"] += 1
+            self._pass_over("archives too deep within others", name)
             return
         try:
             with self._region(region, hop) as (inner, further):
                 self.look(inner, name + b"/", [*way, *further], depth + 1)
         except Broken:
-            self.passed["damaged"] += 1
+            self._pass_over("damaged", name)
         except MediaFailure as failure:
             if failure.reason is Reason.TOO_LARGE:
                 raise
             # A broken archive within a sound one costs its own pages only.
-            self.passed["broken archives"] += 1
+            self._pass_over("broken archives", name)
 
     @contextlib.contextmanager
     def _region(self, region: Region, hop: Hop) -> Iterator[tuple[Region, list[Hop]]]:
@@ -190,7 +200,14 @@ class _Walk:
     def notes(self) -> list[str]:
         """What was passed over, in words."""
         told = Counter({why: count for why, count in self.passed.items() if why != "pictures"})
-        return [f"Passed over in the archive, {why}: {count:,}" for why, count in told.most_common()]
+        return [
+            f"Passed over in the archive, {why}: {self._which(why, count)}"
+            for why, count in told.most_common()
+        ]
+
+    def _which(self, why: str, count: int) -> str:
+        names = ", ".join(self._named[why])
+        return names if count <= _NAMED else f"{names} and {count - _NAMED:,} more"
 
 
 def _distrusted(name: bytes, seen: set[bytes]) -> str | None:

@@ -89,7 +89,9 @@ async def test_archives_deeper_than_three_are_passed_over(decode: Import) -> Non
     found = await decode(content)
 
     assert found.frames == 3
-    assert found.notes == ["Passed over in the archive, archives too deep within others: 1"]
+    assert found.notes == [
+        "Passed over in the archive, archives too deep within others: in.zip/in.zip/in.zip"
+    ]
 
 
 async def test_hostile_names_are_never_pages(decode: Import) -> None:
@@ -107,7 +109,9 @@ async def test_hostile_names_are_never_pages(decode: Import) -> None:
     found = await decode(content)
 
     assert names(found) == ["folder/kept.jpg"]
-    assert found.notes == ["Passed over in the archive, named as if outside of it: 4"]
+    (note,) = found.notes
+    assert note.startswith("Passed over in the archive, named as if outside of it: ../../etc/cron.d/x.jpg")
+    assert note.endswith("/absolute.jpg, ../../windows.jpg and 1 more")
 
 
 async def test_links_encrypted_and_repeated_members_are_passed_over(decode: Import) -> None:
@@ -127,9 +131,20 @@ async def test_links_encrypted_and_repeated_members_are_passed_over(decode: Impo
 
     assert names(found) == ["1.jpg"]
     assert sorted(found.notes) == [
-        "Passed over in the archive, a link: 1",
-        "Passed over in the archive, encrypted: 1",
-        "Passed over in the archive, named twice: 1",
+        "Passed over in the archive, a link: link.jpg",
+        "Passed over in the archive, encrypted: secret.jpg",
+        "Passed over in the archive, named twice: 1.jpg",
+    ]
+
+
+async def test_members_that_are_no_pictures_in_spite_of_their_names_are_told(decode: Import) -> None:
+    members = {"1.jpg": jpeg(1), "2.jpg": b"", "a/3.png": b"words", "4.jpg": jpeg(4), "notes.txt": b"words"}
+    found = await decode(zipped(members, packed=True))
+
+    assert names(found) == ["1.jpg", "4.jpg"]
+    assert sorted(found.notes) == [
+        "Passed over in the archive, empty: 2.jpg",
+        "Passed over in the archive, not a picture: a/3.png",
     ]
 
 
