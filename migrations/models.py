@@ -9,6 +9,7 @@ import appliance.ingest.batch_models
 import appliance.ingest.models
 import appliance.ingest.sidecar_models
 import appliance.library.models
+import appliance.library.rendition_models
 import appliance.library.volume_models
 import appliance.operations.models
 import appliance.tagging.models  # noqa: F401 - imported for their tables

@@ -11,7 +11,7 @@ from appliance.ingest.facts import ImportsRested
 from appliance.ingest.services import imports_idle
 from appliance.library import renditions
 from appliance.library.facts import PreviewWanted
-from appliance.library.models import Rendition
+from appliance.library.rendition_models import Rendition
 from appliance.media.decoder import ChildDied, DecoderUnavailable
 from appliance.media.reasons import Reason
 from queues import lanes

@@ -8,7 +8,7 @@ from appliance.core import db, settings
 from appliance.core.drains import Claimed, Delivered, Drain, Interrupted
 from appliance.library import converting, ondemand
 from appliance.library.facts import PlayWanted
-from appliance.library.models import Conversion
+from appliance.library.rendition_models import Conversion
 from appliance.media.decoder import ChildDied, DecodePool, DecoderUnavailable
 from appliance.media.limits import Limits
 from appliance.media.reasons import Reason

@@ -84,15 +84,22 @@ async def bury(sql: Connection[Any], asset_ids: Sequence[int], *, person: int | 
     """
     await sql.execute("DELETE FROM alternate WHERE asset_id = ANY($1::bigint[])", asset_ids)
     await sql.execute(_HOLD_PAIRS, asset_ids)
+    called = await known_as(sql, asset_ids)
+    await sql.execute(_BURY, list(called), person, list(called.values()))
+
+
+async def known_as(
+    sql: Connection[Any], asset_ids: Sequence[int], *, unnamed: str = "a picture"
+) -> dict[int, str]:
+    """What people know these assets by: the names of their files, since a title is a word that goes."""
     rows = await sql.fetch(
         f"SELECT a.id, {_PATH} AS path FROM asset a WHERE a.id = ANY($1::bigint[])", asset_ids
     )
-    await sql.execute(_BURY, [r["id"] for r in rows], person, [_name(r["path"]) for r in rows])
+    return {row["id"]: _name(row["path"], unnamed) for row in rows}
 
 
-def _name(path: bytes | None) -> str:
-    """What people know it by: of its file, since a title is a word that goes with it."""
-    return names.display(os.path.basename(path))[:LONGEST_NAME] if path else "a picture"
+def _name(path: bytes | None, unnamed: str = "a picture") -> str:
+    return names.display(os.path.basename(path))[:LONGEST_NAME] if path else unnamed
 
 
 def _deleted(row: Record | None) -> Deleted | None:

@@ -1,4 +1,4 @@
-"""Volumes: the way to each of their pages, and where each person stopped reading."""
+"""What is shown within something else: the pages of volumes, and the films of Live Photos."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from appliance.core.columns import Base, ItemColumns, Keyed, one_of
-from appliance.library.models import RenditionStatus
+from appliance.library.rendition_models import RenditionStatus
 
 
 class Volume(Keyed, ItemColumns, Base):
@@ -73,3 +73,13 @@ class ReadingPlace(Base):
     right_to_left: Mapped[bool | None]
     """The direction that this person chose; None is the volume's own."""
     seen_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+
+class LivePair(Base):
+    """A still and the film that its camera took with it; the film may serve an edited copy as well."""
+
+    __tablename__ = "live_pair"
+    __table_args__ = (Index("ix_live_pair_film", "film_id"),)
+
+    still_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"), primary_key=True)
+    film_id: Mapped[int] = mapped_column(ForeignKey("asset.id", ondelete="CASCADE"))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from appliance.core import names
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict
 from appliance.duplicates import services as duplicates
@@ -67,8 +65,9 @@ async def _keep(uow: UnitOfWork, keep: int, drop: int, user: int | None) -> dict
         # Somebody threw one of them away meanwhile: keeping one of them could mean keeping none.
         return {}
     if both[keep]["missing"] and not both[drop]["missing"]:
+        called = await duplicates.known_as(uow.sql, [keep], unnamed="the one that you keep")
         raise Conflict(
-            f"The file of {await _named(uow.sql, keep)} is missing",
+            f"The file of {called[keep]} is missing",
             "Keep the other one, or bring this file back first. Nothing was changed.",
         )
     dropped = await changes.change(uow.sql, Kind.TRASH, [drop], {})
@@ -76,13 +75,6 @@ async def _keep(uow: UnitOfWork, keep: int, drop: int, user: int | None) -> dict
     got = await tagging.give(uow, drop, keep, tags, user_id=user)
     gained = Gained(was, now, got.tags, await _origins(uow, keep, drop), got.replaced)
     return dropped | {keep: msgspec.json.encode(gained).decode()}
-
-
-async def _named(sql: Connection[Any], asset_id: int) -> str:
-    path: bytes | None = await sql.fetchval(
-        "SELECT path FROM provenance WHERE asset_id = $1 AND path IS NOT NULL ORDER BY id LIMIT 1", asset_id
-    )
-    return names.display(os.path.basename(path)) if path else "the one that you keep"
 
 
 _TAKEN = """

@@ -15,7 +15,8 @@ from appliance.ingest.batch_models import (
     TaskStatus,
     UploadStatus,
 )
-from appliance.library.models import ASSET_TRANSITIONS, RENDITION_TRANSITIONS, AssetState, RenditionStatus
+from appliance.library.models import ASSET_TRANSITIONS, AssetState
+from appliance.library.rendition_models import RENDITION_TRANSITIONS, RenditionStatus
 from appliance.operations.models import OPERATION_TRANSITIONS, OperationStatus
 from appliance.tagging.models import MERGE_TRANSITIONS, MergeStatus
 
