@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from appliance.media import confine, decoding, opening, reading, sidecars, storing
+from appliance.media.channel import frame, receive
 from appliance.media.limits import Limits
 from appliance.media.nested import Nested
 from appliance.media.reading import Source
@@ -32,8 +33,6 @@ from appliance.media.wire import (
     RemoveRequest,
     Request,
     Step,
-    frame,
-    receive,
 )
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 import appliance
 from appliance.core import log
-from appliance.media import wire
+from appliance.media import channel, wire
 from appliance.media.limits import Limits
 from appliance.media.reasons import MediaFailure, Reason
 
@@ -121,7 +121,7 @@ class Process:
     ) -> wire.Answer:
         """Send a request and wait for its answer under all limits; the child is gone when this raises."""
         try:
-            self._writer.write(wire.frame(request))
+            self._writer.write(channel.frame(request))
             answer = await self._watched(seconds, told)
         except BaseException:
             # Also when cancelled: an answer that comes later would belong to the wrong file.
@@ -161,11 +161,11 @@ class Process:
         return said
 
     async def _receive(self) -> wire.Answer:
-        head = await self._reader.readexactly(wire.LENGTH.size)
-        length = wire.LENGTH.unpack(head)[0]
-        if length > wire.MAX_MESSAGE:
+        head = await self._reader.readexactly(channel.LENGTH.size)
+        length = channel.LENGTH.unpack(head)[0]
+        if length > channel.MAX_MESSAGE:
             raise msgspec.DecodeError("message too long")
-        return wire.answer(await self._reader.readexactly(length))
+        return channel.answer(await self._reader.readexactly(length))
 
     async def _killed(self, reason: Reason, detail: str) -> ChildDied | StorageSilent:
         return ChildDied(reason, detail) if await self.end() else StorageSilent()
@@ -216,20 +216,20 @@ class Process:
         return True
 
 
-async def _spawn(limits: Limits, channel: int) -> asyncio.subprocess.Process:
+async def _spawn(limits: Limits, number: int) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-X",
         "faulthandler",
         "-m",
         "appliance.media.child",
-        f"--channel={channel}",
+        f"--channel={number}",
         f"--parent={os.getpid()}",
         f"--limits={msgspec.json.encode(limits).decode()}",
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        pass_fds=(channel,),
+        pass_fds=(number,),
         env=_environment(),
         limit=16 * 1024,
     )

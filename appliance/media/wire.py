@@ -1,9 +1,7 @@
-"""What a worker and its decode child say to each other: length-prefixed msgpack on one socket."""
+"""What a worker and its decode child say to each other."""
 
 from __future__ import annotations
 
-import socket
-import struct
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +11,6 @@ from appliance.media.hops import Hop
 from appliance.media.reasons import Reason
 from appliance.media.said import Said
 from appliance.media.sniff import Sniffed
-
-
-LENGTH = struct.Struct(">I")
-# Facts, notes and paths of one file; pixels never travel, so anything larger is a broken peer.
-MAX_MESSAGE = 4 << 20
 
 
 class Stat(msgspec.Struct, frozen=True):
@@ -279,37 +272,3 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 Answer = Hello | Read | Decoded | Converted | Frames | Described | Step | Done | Failed
-
-_encoder = msgspec.msgpack.Encoder()
-_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
-_answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
-
-
-def frame(message: Request | Answer) -> bytes:
-    """Encode one message with its length in front."""
-    body = _encoder.encode(message)
-    return LENGTH.pack(len(body)) + body
-
-
-def answer(body: bytes) -> Answer:
-    """Decode what a child said; raises msgspec.DecodeError when it makes no sense."""
-    return _answers.decode(body)
-
-
-def receive(channel: socket.socket) -> Request | None:
-    """Wait for the next request in the child; None when the parent closed the channel."""
-    head = _exactly(channel, LENGTH.size)
-    if head is None:
-        return None
-    body = _exactly(channel, LENGTH.unpack(head)[0])
-    return None if body is None else _requests.decode(body)
-
-
-def _exactly(channel: socket.socket, count: int) -> bytes | None:
-    parts = bytearray()
-    while len(parts) < count:
-        part = channel.recv(count - len(parts))
-        if not part:
-            return None
-        parts += part
-    return bytes(parts)

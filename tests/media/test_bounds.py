@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from PIL import TiffImagePlugin
 
-from appliance.media import comicinfo, dates, posts, sidecars, wire, xmp
+from appliance.media import channel, comicinfo, dates, posts, sidecars, xmp
 from appliance.media.said import MOST_READ, MOST_TAGS, Said
 from appliance.media.sidecars import describe
 from appliance.media.wire import Described, DescribeRequest
@@ -94,7 +94,7 @@ def test_a_comic_says_no_more_than_fits_into_an_answer() -> None:
     assert long.title == "T"
     assert len(long.facts["summary"]) <= 2000
     assert len(wide.tags) <= MOST_TAGS
-    assert len(msgspec.json.encode([long, wide])) < wire.MAX_MESSAGE // 20
+    assert len(msgspec.json.encode([long, wide])) < channel.MAX_MESSAGE // 20
 
 
 def test_a_comic_with_unknown_fields_keeps_the_known() -> None:
