@@ -74,9 +74,30 @@
   };
   leaves.addEventListener("error", (event) => { if (event.target.matches("img.leaf")) tell(event.target); }, true);
 
-  const turn = (by) => {
-    const page = by > 0 ? last() + 1 : first() - 1;
-    if (page >= 1 && page <= count) show(page);
+  // Presses that come while a page is under way are kept, and only where they end is shown.
+  let pressed = 0, going = false;
+  const step = async () => {
+    const before = turning;
+    let from = first(), to = last(), page = 0;
+    while (pressed) {
+      const next = pressed > 0 ? to + 1 : from - 1;
+      if (next < 1 || next > count) { pressed = 0; break; }
+      pressed -= Math.sign(pressed);
+      page = next;
+      const found = await fetchSpread(page).catch(() => null);
+      // What does not come is gone to, so that the browser says why.
+      if (!found) { pressed = 0; break; }
+      from = Number(found.dataset.first);
+      to = Number(found.dataset.last);
+    }
+    // Whoever went somewhere else meanwhile stays there.
+    if (page && before === turning) await show(page);
+  };
+  const turn = async (by) => {
+    pressed += by;
+    if (going) return;
+    going = true;
+    try { while (pressed) await step(); } finally { going = false; pressed = 0; }
   };
   const said = () => {
     told.textContent = spread().dataset.told;

@@ -65,6 +65,25 @@ async def test_keys_turn_pages_and_the_address_is_the_place(
     assert await made.troubles() == []
 
 
+async def test_every_press_turns_a_page_however_fast_they_come(
+    browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
+) -> None:
+    volume = await shelved(ingest, folder, book(24))
+    made = await reading(browser, site, db, f"/asset/{volume}/read")
+    press = (
+        "(key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    )
+    await made.page.evaluate(f"() => {{ for (let n = 0; n < 20; n += 1) ({press})('ArrowRight'); }}")
+    await at(made, 21)
+    await made.page.evaluate(f"() => {{ for (let n = 0; n < 30; n += 1) ({press})('ArrowRight'); }}")
+    await at(made, 24)
+    await made.page.evaluate(f"() => {{ for (let n = 0; n < 4; n += 1) ({press})('ArrowLeft'); }}")
+    await at(made, 20)
+    await made.page.evaluate(f"() => {{ ({press})('ArrowLeft'); ({press})('Home'); }}")
+    await at(made, 1)
+    assert await made.troubles() == []
+
+
 async def test_pages_are_two_by_two_and_from_right_to_left_when_asked(
     browser: Browser, site: Site, db: Database, ingest: Ingest, folder: Path
 ) -> None:
