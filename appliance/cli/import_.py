@@ -152,6 +152,11 @@ def _print_words(summary: dict[str, Any]) -> None:
             f"{held['gone']:,} of {held['known']:,} files are gone; nothing was changed."
             " The import page asks what became of them."
         )
+    if summary["stayed"]:
+        complain(
+            f"{summary['stayed']:,} files were stored and stayed in the folder, too, since they could not be"
+            " removed from it; the page of the import says why."
+        )
     for name, count in summary["reasons"].items():
         complain(f"{count:>6,}  {name:<16} {Reason(name).plain}")
 

@@ -101,6 +101,8 @@ class ImportBatch(Keyed, RunColumns, Base):
     """Files of assets that had been missing."""
     missing: Mapped[int] = mapped_column(server_default=text("0"))
     """Files that were known and not met; they are not among `files`."""
+    stayed: Mapped[int] = mapped_column(server_default=text("0"))
+    """Files that were stored and could not be taken out of their folder."""
     confirms: Mapped[int | None]
     """The scan whose finding a person confirmed: what it missed may be gone."""
 

@@ -18,6 +18,8 @@ MOUNTINFO = Path("/proc/self/mountinfo")
 
 def folder(path: str | os.PathLike[str]) -> bytes:
     """The absolute, link-free form of a folder that exists; anything else is refused by name."""
+    if not path:
+        raise NotAFolder("No folder was named", "In a script its variable may be empty.")
     shown = names.display(names.of(path))
     try:
         real = os.path.realpath(os.fsencode(path), strict=True)

@@ -13,7 +13,7 @@ from appliance.ingest.claims import Waiting
 from appliance.ingest.finishing import Stored
 from appliance.ingest.models import Mode
 from appliance.ingest.reader import Reader
-from appliance.media.reasons import MediaFailure
+from appliance.media.reasons import MediaFailure, Reason
 from appliance.media.wire import Read
 
 
@@ -23,6 +23,7 @@ class Keeping:
     def __init__(self, settings: Settings, database: Database, claimed: Claimed) -> None:
         self.home = settings.home
         self.database = database
+        self.claimed = claimed.id
         self.waiting: Waiting = claimed.row
         self.in_place = Mode(self.waiting.mode) is Mode.IN_PLACE
         self.copy = os.fsencode(self.home.tmp / f"import-{claimed.id}-{claimed.claim.hex}")
@@ -58,14 +59,20 @@ class Keeping:
         try:
             await child.remove_source(self.waiting.absolute, read.stat)
         except MediaFailure as failure:
-            await self._note_source(failure)
+            # Somebody else took it away: that is as good.
+            if failure.reason is not Reason.VANISHED:
+                await self._note_source(failure)
 
     async def _note_source(self, failure: MediaFailure) -> None:
+        detail = f"{finishing.SOURCE_STAYED}: {failure.detail or failure.reason}"[:500]
         async with self.database.unit_of_work() as uow:
             await uow.sql.execute(
-                "UPDATE root_entry SET detail = $2 WHERE id = $1",
-                self.waiting.entry_id,
-                f"{finishing.SOURCE_STAYED}: {failure.detail or failure.reason}"[:500],
+                "UPDATE import_batch SET stayed = stayed + 1 WHERE id = $1", self.waiting.batch_id
+            )
+            # The list of the import says it of each file, the entry for as long as it stays.
+            await uow.sql.execute("UPDATE import_task SET detail = $2 WHERE id = $1", self.claimed, detail)
+            await uow.sql.execute(
+                "UPDATE root_entry SET detail = $2 WHERE id = $1", self.waiting.entry_id, detail
             )
 
     def forget_copy(self) -> None:

@@ -49,6 +49,8 @@ class Batch(msgspec.Struct, frozen=True):
     moved: int
     returned: int
     missing: int
+    stayed: int
+    """Files of `move` that were stored and could not be taken out of their folder."""
     held: bool
     """So many of its files were gone at once that a person is asked first."""
     working: int
@@ -104,7 +106,7 @@ class Batch(msgspec.Struct, frozen=True):
 _VIEW = f"""
 SELECT import_batch.id, root_id, r.path, r.purpose, r.status, r.reason, under, import_batch.mode, cause,
        title, import_batch.status, {ACTIVE}, interactive, error, queued_at, walked_at, finished_at, files,
-       imported, duplicate, unchanged, failed, skipped, moved, returned, missing,
+       imported, duplicate, unchanged, failed, skipped, moved, returned, missing, stayed,
        r.held_batch IS NOT DISTINCT FROM import_batch.id,
        CASE WHEN import_batch.status IN ('walking', 'importing') THEN
            (SELECT count(*) FROM import_task t WHERE t.batch_id = import_batch.id AND t.status = 'processing')

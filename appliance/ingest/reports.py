@@ -17,6 +17,7 @@ async def summary(sql: Connection[Any], batch: BatchView) -> dict[str, Any]:
     """The counters of a batch, with how often each reason class occurred."""
     counts = (
         "files", "imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped", "missing",
+        "stayed",
     )  # fmt: skip
     report: dict[str, Any] = {"batch": batch.id} | {name: getattr(batch, name) for name in counts}
     return report | {

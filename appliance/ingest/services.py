@@ -218,6 +218,8 @@ class BatchView:
     returned: int
     missing: int
     """Files that were known and not met; not among `files`."""
+    stayed: int
+    """Files of `move` that were stored and could not be taken out of their folder."""
     held: int
     """Assets that would be missing had a person confirmed it: nothing was judged."""
     held_known: int
@@ -243,7 +245,8 @@ _VIEW = f"""
 SELECT import_batch.id, root_id, path, import_batch.mode, import_batch.status,
        import_batch.status IN ('done', 'error', 'cancelled') OR ({FINISHED}),
        error, files, imported, duplicate, unchanged, failed, skipped, hashed, decoded, moved, returned,
-       missing, CASE WHEN root.held_batch = import_batch.id THEN root.held_gone ELSE 0 END, root.held_known,
+       missing, stayed,
+       CASE WHEN root.held_batch = import_batch.id THEN root.held_gone ELSE 0 END, root.held_known,
        root.status = 'ready'
 FROM import_batch JOIN root ON root.id = import_batch.root_id
 """

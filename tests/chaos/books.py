@@ -12,7 +12,7 @@ from tests.journeys.instance import Instance
 
 
 OUTCOMES = ("imported", "duplicate", "unchanged", "moved", "returned", "failed", "skipped")
-COUNTERS = ("files", *OUTCOMES, "missing")
+COUNTERS = ("files", *OUTCOMES, "missing", "stayed")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ WHERE e.seen_batch = $1 GROUP BY 1
 def recount(instance: Instance, batch: int) -> dict[str, int]:
     """The counters of a batch, counted from the rows of its files."""
     found = {row[0]: row[1] for row in instance.rows(_RECOUNT, batch)}
-    return {"files": sum(found.values()), "missing": 0} | {name: found.get(name, 0) for name in OUTCOMES}
+    return {"files": sum(found.values()), "missing": 0, "stayed": 0} | {
+        name: found.get(name, 0) for name in OUTCOMES
+    }
 
 
 def troubles(instance: Instance) -> dict[str, int]:

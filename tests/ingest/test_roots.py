@@ -31,6 +31,12 @@ def test_folders_of_the_running_system_are_no_library(path: str) -> None:
         folders.folder(path)
 
 
+def test_no_name_is_no_folder() -> None:
+    # An empty variable in a script must not read whatever folder it runs in.
+    with pytest.raises(NotAFolder, match="No folder was named"):
+        folders.folder("")
+
+
 def test_link_into_the_running_system_is_no_way_around(tmp_path: Path) -> None:
     (tmp_path / "pictures").symlink_to("/proc/self")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.core.drains import Claimed
-from appliance.ingest import claims
+from appliance.ingest import claims, progress, reports
 from appliance.ingest.importing import Import, Lend
 from appliance.ingest.models import Mode
 from appliance.media.decoder import Child, DecodePool
@@ -67,6 +67,40 @@ async def test_same_bytes_at_the_same_moment_make_one_asset_and_one_duplicate(
     stored = [p for p in ingest.settings.home.originals.rglob("*") if p.is_file()]
     assert len(stored) == (0 if mode is Mode.IN_PLACE else 1)
     assert list(ingest.settings.home.tmp.iterdir()) == []
+
+
+class WrittenAgain:
+    """A real decoder; the source is written anew while its copy gets its name."""
+
+    def __init__(self, child: Child, source: Path) -> None:
+        self._child, self._source = child, source
+        self.read, self.decode, self.remove_source = child.read, child.decode, child.remove_source
+
+    async def place(self, temporary: bytes, final: bytes) -> None:
+        await self._child.place(temporary, final)
+        self._source.write_bytes(jpeg(2))
+
+
+async def test_source_that_cannot_be_removed_is_told_and_stays(ingest: Ingest, folder: Path) -> None:
+    source = put(folder, "a.jpg", jpeg(1))
+    (task,) = await claimed(ingest, folder, Mode.MOVE)
+
+    @asynccontextmanager
+    async def lend() -> AsyncIterator[WrittenAgain]:
+        async with ingest.pool.child() as child:
+            yield WrittenAgain(child, source)
+
+    assert await Import(ingest.settings, ingest.db, task).run(lend) == "imported"
+
+    assert source.read_bytes() == jpeg(2)
+    async with ingest.db.unit_of_work() as uow:
+        batch = await progress.batch(uow.sql, task.row.batch_id)
+        (line,) = await progress.lines(uow.sql, batch.id, 10)
+        assert (await reports.summary(uow.sql, await ingest.view(batch.id)))["stayed"] == 1
+    assert (batch.imported, batch.stayed) == (1, 1)
+    assert line.detail == (
+        "stored, but the source stayed: the source is not the file that was stored; it was kept"
+    )
 
 
 async def test_decoder_is_free_while_the_rows_of_its_file_are_written(ingest: Ingest, folder: Path) -> None:

@@ -47,7 +47,7 @@ class Tree:
     def report(self) -> dict[str, object]:
         """The report of a first import, without its batch number."""
         counted = {name: self.outcomes[name] for name in ("imported", "duplicate", "failed", "skipped")}
-        none = dict.fromkeys(("unchanged", "moved", "returned", "missing"), 0)
+        none = dict.fromkeys(("unchanged", "moved", "returned", "missing", "stayed"), 0)
         return {"files": self.files, **none, **counted, "reasons": self.reasons, "held": None}
 
 

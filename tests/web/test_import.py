@@ -138,6 +138,14 @@ async def test_batch_page_lists_its_files_by_outcome(client: httpx.AsyncClient, 
     assert (await client.get("/import/999999")).status_code == 404
 
 
+async def test_batch_page_says_which_sources_stayed(client: httpx.AsyncClient, db: Database) -> None:
+    batch = await a_batch(db, await a_root(db), waiting=0, done=3)
+    assert "stayed in the folder" not in (await client.get(f"/import/{batch}")).text
+    async with db.unit_of_work() as uow:
+        await uow.sql.execute("UPDATE import_batch SET stayed = 2 WHERE id = $1", batch)
+    assert "2 files were stored and stayed in the folder" in (await client.get(f"/import/{batch}")).text
+
+
 async def test_cancelled_import_leaves_nothing_waiting(client: httpx.AsyncClient, db: Database) -> None:
     batch = await a_batch(db, await a_root(db))
     answer = await client.post(f"/import/{batch}/cancel", headers=PARTIAL)
