@@ -11,7 +11,7 @@ from appliance.core.db import Database
 from appliance.core.drains import Claimed
 from appliance.ingest import describing, finishing, resting, sidecar_names, vanished
 from appliance.ingest.models import Mode
-from appliance.ingest.naming import classify
+from appliance.ingest.naming import announces_media, classify
 from appliance.ingest.reader import Lend
 from appliance.media.decoder import ChildDied, StorageSilent
 from appliance.media.reasons import MediaFailure, Reason
@@ -48,6 +48,8 @@ async def note(
         if described:
             # Families, tags and assets before the rows of the batch, as everywhere.
             await describing.keep(uow, waiting, described)
+            if described.damaged and announces_media(sidecar_names.about(waiting.path)):
+                reason, skipped = Reason.CORRUPT, False
         detail = (described.problem or "") if described else failure.detail
         ours = await finishing.ended(
             uow.sql,

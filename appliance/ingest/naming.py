@@ -18,13 +18,17 @@ MEDIA_NAMES = frozenset(
 SIDECAR_NAMES = frozenset(b".xmp .json .txt .xml .nfo .yaml .yml .aae .thm".split())
 
 
+def announces_media(path: bytes) -> bool:
+    """Whether a name is that of a picture or a film."""
+    return os.path.splitext(path)[1].lower() in MEDIA_NAMES
+
+
 def classify(path: bytes, reason: Reason) -> tuple[Reason, bool]:
     """What a refused content means under this name: a failure to list, or a file that is not ours."""
-    extension = os.path.splitext(path)[1].lower()
-    if reason is Reason.EMPTY and extension not in MEDIA_NAMES:
+    if reason is Reason.EMPTY and not announces_media(path):
         reason = Reason.NOT_MEDIA
     if reason is not Reason.NOT_MEDIA:
         return reason, reason.skip
-    if extension in SIDECAR_NAMES:
+    if os.path.splitext(path)[1].lower() in SIDECAR_NAMES:
         return Reason.SIDECAR, True
-    return Reason.NOT_MEDIA, extension not in MEDIA_NAMES
+    return Reason.NOT_MEDIA, not announces_media(path)

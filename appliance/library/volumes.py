@@ -62,6 +62,9 @@ class VolumeView(msgspec.Struct, frozen=True):
 
     asset_id: int
     pages: int
+    failed: int
+    """So many of them cannot be shown."""
+    first_failed: int | None
     status: str
     right_to_left: bool
     place: int | None
@@ -147,12 +150,16 @@ WITH again AS (
 ) SELECT count(*) FROM reopened
 """
 _VIEW = """
-SELECT v.asset_id, (SELECT count(*) FROM volume_page p WHERE p.volume_id = v.asset_id), v.status,
+SELECT v.asset_id, p.pages, p.failed, p.first_failed, v.status,
        coalesce(r.right_to_left, v.right_to_left), r.page,
        v.version_of, (SELECT max(n.asset_id) FROM volume n WHERE n.version_of = v.asset_id),
        v.reason, v.detail,
        (SELECT o.path FROM provenance o WHERE o.asset_id = v.asset_id ORDER BY o.id LIMIT 1)
-FROM volume v LEFT JOIN reading_place r ON r.volume_id = v.asset_id AND r.user_id = $2
+FROM volume v CROSS JOIN LATERAL (
+    SELECT count(*) AS pages, count(*) FILTER (WHERE p.status = 'failed') AS failed,
+           min(p.position) FILTER (WHERE p.status = 'failed') AS first_failed
+    FROM volume_page p WHERE p.volume_id = v.asset_id
+) p LEFT JOIN reading_place r ON r.volume_id = v.asset_id AND r.user_id = $2
 WHERE v.asset_id = $1
 """
 _PAGES = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable
@@ -33,14 +34,18 @@ def describe(request: DescribeRequest) -> Described:
     try:
         return Described(digest, _READERS[request.kind](content))
     except _Senseless as problem:
-        return Described(digest, None, str(problem))
+        return Described(digest, None, str(problem), damaged=isinstance(problem, _Damaged))
     except Exception as error:  # noqa: BLE001
         # Whatever such a file holds, it costs its own words and nothing else.
         return Described(digest, None, f"it cannot be understood ({type(error).__name__})")
 
 
 class _Senseless(Exception):
-    """The content is not what its name announces."""
+    """The content says nothing about another file."""
+
+
+class _Damaged(_Senseless):
+    """The content is not even of the kind that its name announces."""
 
 
 def _content(request: DescribeRequest) -> bytes:
@@ -63,17 +68,30 @@ def _content(request: DescribeRequest) -> bytes:
 def _of_xmp(content: bytes) -> Said:
     known, problem = xmp.fields(content, MOST_BYTES)
     if problem is not None:
-        raise _Senseless(f"its XML is damaged ({problem})")
+        raise _Damaged(f"its XML is damaged ({problem})")
     found = xmp.interpreted(known)
     found.at_most(MOST_TAGS)
     return found
 
 
+def _json(content: bytes) -> Any:
+    text = content.removeprefix(codecs.BOM_UTF8).decode()
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        if "\\ud" not in text.lower():
+            raise
+        # Half an emoji, where a site cut a title: only the standard library reads over it.
+        return json.loads(text)
+
+
 def _of_json(content: bytes) -> Said:
     try:
-        value: Any = msgspec.json.decode(content.removeprefix(codecs.BOM_UTF8))
-    except (msgspec.DecodeError, RecursionError):
-        raise _Senseless("it is not JSON") from None
+        value = _json(content)
+    except UnicodeDecodeError:
+        raise _Damaged("it is not written in UTF-8") from None
+    except (ValueError, RecursionError):
+        raise _Damaged("it is not JSON, or not all of it") from None
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):

@@ -256,6 +256,8 @@ class Described(msgspec.Struct, frozen=True, tag="described"):
     sha256: bytes
     said: Said | None
     problem: str | None = None
+    damaged: bool = False
+    """It is not even of the kind that its name announces; whole, it would say something."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

@@ -246,6 +246,10 @@ async def test_damaged_page_fails_alone_with_its_words(ingest: Ingest, folder: P
     assert (found[1].reason, found[1].detail) == (
         "corrupt", "damaged within its archive: the checksum does not fit"
     )  # fmt: skip
+    async with ingest.db.unit_of_work() as uow:
+        whole = await volumes.view(uow.sql, await the_volume(ingest), None)
+    assert whole is not None
+    assert (whole.pages, whole.failed, whole.first_failed) == (3, 1, 2)
 
 
 @pytest.mark.parametrize("said", ["ends with \\u0000", "has \\u0000 within"])

@@ -165,7 +165,8 @@ def test_only_plain_addresses_of_the_web_are_sources(address: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "kind", "words"),
     [(b"{", "json", "not JSON"), (b"[1, 2]", "json", "no post"), (b"[" * 100_000, "json", "not JSON"),
-     (b"<a>", "xmp", "XML is damaged"), (b"a\0b", "txt", "not text"), (b"\xff\xfe\x00", "json", "not JSON")],
+     (b"<a>", "xmp", "XML is damaged"), (b"a\0b", "txt", "not text"),
+     (b"\xff\xfe\x00", "json", "not written in UTF-8"), (b'{"a": "\xff"}', "json", "not written in UTF-8")],
 )  # fmt: skip
 async def test_what_makes_no_sense_says_why(
     describe: Describe, content: bytes, kind: str, words: str
@@ -173,6 +174,15 @@ async def test_what_makes_no_sense_says_why(
     described = await describe(content, kind)
     assert described.said is None
     assert words in (described.problem or "")
+
+
+async def test_half_a_sign_costs_itself_alone(describe: Describe) -> None:
+    half = "A fox \ud83e"
+    fields = ("title", "content", "description", "category", "author", "artist", "post_url", "date", "rating")
+    post = dict.fromkeys(fields, half) | {"tags": ["lake", half], "user": {"name": half}, half: half}
+    described = await describe(json.dumps(post).encode(), "json")
+    assert described.said is not None
+    assert (described.said.title or "").startswith("A fox")
 
 
 @pytest.mark.parametrize("kind", sidecars.KINDS)
