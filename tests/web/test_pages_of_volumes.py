@@ -97,3 +97,19 @@ async def test_places_of_a_wall_cost_one_statement_and_none_where_no_volume_is(
     with statements(db) as after:
         await client.get("/")
     assert sum("reading_place" in each for each in after) == 1
+
+
+async def test_page_of_a_volume_says_which_of_its_pages_cannot_be_shown(
+    client: httpx.AsyncClient, shelve: Shelve, ingest: Ingest
+) -> None:
+    content = bytearray(comic(6))
+    content[content.find(jpeg(1)) + 200] ^= 0xFF
+    volume = await shelve(bytes(content))
+    assert "Page 2 cannot be shown" in (await client.get(f"/asset/{volume}")).text
+
+    await ingest.rows("UPDATE volume_page SET status = 'failed' WHERE position > 4 RETURNING position")
+    page = (await client.get(f"/asset/{volume}")).text
+    assert "3 pages cannot be shown" in page
+    assert "the first is page 2" in page
+    await ingest.rows("UPDATE volume_page SET status = 'complete' RETURNING position")
+    assert "cannot be shown" not in (await client.get(f"/asset/{volume}")).text
