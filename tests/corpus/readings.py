@@ -211,6 +211,9 @@ def main() -> int:
     """Read the corpus that the command line names."""
     corpus = Path(sys.argv[1])
     names = files_of(corpus)
+    if not names:
+        print(f"There are no files in {corpus}: nothing was read and nothing written.")  # noqa: T201
+        return 1
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         readings = dict(zip(names, pool.map(lambda name: read(corpus / name), names), strict=True))
     if "--check" not in sys.argv:
