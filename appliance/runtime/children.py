@@ -12,10 +12,13 @@ from typing import Any
 
 from appliance.core import clock
 from appliance.runtime import proc
+from appliance.runtime.standstill import WORDS, Standstill
 
 
 LONGEST = 30.0
 HEALTHY = 60.0  # who lived that long starts again without a grudge
+GLANCE_EVERY = 5.0  # at most; the supervisor's own looks at the disk are rarer
+ASK_OFTEN = 10.0  # as long; who is closed for longer is asked once a second
 HOPELESS = 3  # crashes in a row after which "restarting" would be a euphemism
 
 
@@ -30,6 +33,8 @@ class Child:
     """Asks a server whether it answers; a child without the question is ready when it runs."""
     explain: Callable[[], str] | None = None
     """What the process itself said about its end."""
+    standstill: Standstill | None = None
+    """Knows when a server that was open is closed again, and for good."""
     settles: bool = False
     """Its rows in the database are settled when it ends."""
     pid: int = 0
@@ -37,6 +42,10 @@ class Child:
     answered: bool = False
     up_at: float = 0.0
     due_at: float = 0.0
+    closed_at: float = 0.0
+    ask_due: float = 0.0
+    glance_due: float = 0.0
+    stuck: bool = False
     crashes: int = 0
     restarts: int = 0
     last_exit: str = ""
@@ -55,12 +64,16 @@ class Child:
         """Start it now."""
         self.pid = self.start()
         self.begun = proc.started(self.pid)
-        self.up_at = time.monotonic()
+        self.up_at = self.closed_at = time.monotonic()
+        self.ask_due, self.stuck = 0.0, False
         self.answered = self.ready is None
         self.since = _stamp()
 
     def ended(self, status: int) -> None:
         """Note its end and when it may start again."""
+        if self.stuck:
+            self._down(WORDS)
+            return
         said = self.explain() if self.explain and os.WIFEXITED(status) else ""
         self._down(describe_exit(status) + (f" ({said})" if said else ""))
 
@@ -77,11 +90,34 @@ class Child:
         self.due_at = now + min(LONGEST, self.first_delay * 2.0 ** min(self.crashes - 1, 10))
 
     def check(self) -> None:
-        """Ask a started server whether it answers, and forgive crashes after a healthy while."""
-        if self.pid and not self.answered and self.ready is not None:
-            self.answered = self.ready()
-        if self.pid and self.answered and self.crashes and time.monotonic() - self.up_at > HEALTHY:
+        """Ask a server that is not open whether it answers, and forgive crashes after a healthy while."""
+        if not self.pid:
+            return
+        now = time.monotonic()
+        if self.answered:
+            self._glance(now)
+        if not self.answered and self.ready is not None and now >= self.ask_due:
+            self._ask(self.ready, now)
+        if self.answered and self.crashes and now - self.up_at > HEALTHY:
             self.crashes = 0
+
+    def _glance(self, now: float) -> None:
+        """A database that crashed inside does not end: it recovers, and is closed meanwhile."""
+        if self.standstill is None or now < self.glance_due:
+            return
+        self.glance_due = now + GLANCE_EVERY
+        if not self.standstill.looks_open(self.pid):
+            self.answered, self.closed_at, self.ask_due, self.since = False, now, 0.0, _stamp()
+
+    def _ask(self, ready: Callable[[], bool], now: float) -> None:
+        self.answered = ready()
+        self.glance_due = now + GLANCE_EVERY
+        if now - self.closed_at > ASK_OFTEN:
+            self.ask_due = now + 1.0
+        remedy = self.standstill.remedy(self.pid) if self.standstill and not self.answered else None
+        if remedy is not None:
+            self.stuck = True
+            signal_to([self], remedy)
 
     def report(self) -> dict[str, Any]:
         """How it is, for the health file."""

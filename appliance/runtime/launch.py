@@ -22,6 +22,7 @@ from appliance.runtime.ground import Ground, prepare
 from appliance.runtime.offspring import prepare_question, worker
 from appliance.runtime.pgwire import Answer
 from appliance.runtime.postgres import PostgresServer
+from appliance.runtime.standstill import Standstill
 from appliance.runtime.supervisor import Stopped, Supervisor
 from appliance.runtime.terminal import Waiting, say
 
@@ -133,6 +134,7 @@ def _start_servers(supervisor: Supervisor, ground: Ground) -> None:
                 first_delay=0.5,
                 ready=partial(_takes_clients, postgres),
                 explain=postgres.last_words,
+                standstill=Standstill(postgres.answer),
             )
         )
 

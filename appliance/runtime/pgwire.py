@@ -9,7 +9,9 @@ from pathlib import Path
 
 
 PROTOCOL_3 = 196608
-STARTING_UP = "57P03"  # cannot_connect_now: starting, recovering or stopping
+STARTING_UP = b"57P03"  # cannot_connect_now: starting, recovering or stopping
+# Said after a crash and only then; the server speaks English to us, whatever the machine's language.
+AFTER_A_CRASH = b"the database system is in recovery mode"
 
 
 class Answer(StrEnum):
@@ -17,6 +19,7 @@ class Answer(StrEnum):
 
     READY = "ready"
     STARTING = "starting"
+    RECOVERING = "recovering"
     REFUSED = "refused"
     DOWN = "down"
 
@@ -47,8 +50,10 @@ def _verdict(connection: socket.socket) -> Answer:
     if kind != b"E":
         return Answer.REFUSED
     body = _exactly(connection, min(length - 4, 65536))
-    codes = [field[1:].decode("ascii", "replace") for field in body.split(b"\0") if field[:1] == b"C"]
-    return Answer.STARTING if STARTING_UP in codes else Answer.REFUSED
+    fields = {field[:1]: field[1:] for field in body.split(b"\0")}
+    if fields.get(b"C") != STARTING_UP:
+        return Answer.REFUSED
+    return Answer.RECOVERING if fields.get(b"M") == AFTER_A_CRASH else Answer.STARTING
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:

@@ -58,6 +58,24 @@ def children_of(pid: int) -> list[int]:
     return [other for other in everyone() if parent_of(other) == pid]
 
 
+def offspring_of(pid: int) -> list[int]:
+    """The same by the kernel's own list, where it keeps one; it may leave one out while others end."""
+    try:
+        text = (PROC / str(pid) / "task" / str(pid) / "children").read_text(encoding="ascii")
+    except OSError:
+        return children_of(pid)
+    return [int(child) for child in text.split()]
+
+
+def title_of(pid: int) -> str:
+    """What it calls itself, or how it was called; empty when there is no such process."""
+    try:
+        text = (PROC / str(pid) / "cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.replace("\0", " ").strip()
+
+
 def threads() -> int:
     """How many threads this process has."""
     try:

@@ -215,8 +215,9 @@ class Supervisor:
     def _pause(self) -> float:
         now = time.monotonic()
         times = [self._look_due, *(child.due_at for child in self.everyone if not child.pid)]
-        if any(child.pid and not child.answered for child in self.everyone):
-            times.append(now + 0.1)
+        times += [
+            max(now + 0.1, child.ask_due) for child in self.everyone if child.pid and not child.answered
+        ]
         if self._unsettled or self._settling:
             times.append(now + 0.5)
         return max(0.0, min(times) - now)
