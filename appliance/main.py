@@ -29,6 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         complain("vitrine: interrupted")
         return 130
+    except Exception as error:
+        # Here, since it loads the database driver, which help and refusals do without.
+        from appliance.cli import unanswered  # noqa: PLC0415
+
+        unanswering = unanswered.refusal(error)
+        if unanswering is None:
+            raise
+        complain(f"vitrine: {unanswering.line()}")
     return 1
 
 

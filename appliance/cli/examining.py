@@ -18,6 +18,8 @@ from appliance.core.db import open_database
 from appliance.core.settings import Settings
 from appliance.media.decoder import DecodePool, DecoderUnavailable
 from appliance.media.wire import Tier
+from appliance.runtime import health
+from appliance.runtime.leftovers import running_state
 from migrations import run as migrations
 
 
@@ -157,14 +159,27 @@ async def database(settings: Settings) -> Finding:
     if revision != migrations.head():
         says = f"at revision {revision or 'none'}, this program needs {migrations.head()}"
         return Finding("database", BAD, says, "`vitrine migrate` brings it there.")
-    return Finding("database", OK, f"answers, at revision {revision}")
+    return Finding("database", OK, f"answers, at revision {revision}{_came_back(settings)}")
 
 
 def _mend_database(settings: Settings) -> str:
     # An external one lies elsewhere, and its disk is not ours to look at.
     if settings.home.pg.exists() and room.spare(settings) < 0:
         return "Free some space first: a database without any room stops, and goes on by itself."
-    return "Start it, or correct VITRINE_DATABASE_URL."
+    if not (settings.home.pg.exists() and running_state(settings.home)):
+        return "Start it, or correct VITRINE_DATABASE_URL."
+    log = settings.home.logs / "postgres.log"
+    return (
+        "Vitrine starts it again by itself, and a recovery may take minutes. If it lasts, the end of"
+        f" {log} says why; then stop Vitrine and start it with `./vitrine up`."
+    )
+
+
+def _came_back(settings: Settings) -> str:
+    """How often the supervisor had to start our own one again, and why the last time."""
+    processes = health.read(settings.home).get("processes", []) if running_state(settings.home) else []
+    own = next((one for one in processes if one["name"] == "postgres" and one["restarts"]), None)
+    return f"; restarts: {own['restarts']}, the last because it {own['last_exit']}" if own else ""
 
 
 async def doorbell(settings: Settings) -> Finding:

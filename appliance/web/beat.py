@@ -7,6 +7,7 @@ from typing import Any
 from litestar import Request, Response, get
 
 from appliance.core import db
+from appliance.web import outage
 from appliance.web.guards import OPEN
 from appliance.web.hypermedia import fragment, go, wants_fragment
 from appliance.web.pulse import pulse
@@ -32,6 +33,7 @@ async def ready() -> Response[str]:
     """The process and its database answer."""
     async with db.unit_of_work() as uow:
         await uow.sql.fetchval("SELECT 1")
+    outage.over()
     return Response("ok\n", media_type="text/plain", headers={"Cache-Control": "no-store"})
 
 

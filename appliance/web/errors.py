@@ -17,6 +17,7 @@ from litestar.exceptions import HTTPException
 from appliance.accounts import sessions
 from appliance.core import db, log
 from appliance.core.errors import Unavailable, VitrineError
+from appliance.web import outage
 from appliance.web.guards import NotSetUp, NotSignedIn, token_of
 from appliance.web.hypermedia import Screen, go, page, toast, wants_fragment
 
@@ -43,6 +44,13 @@ BROKEN = (
 AWAY = (
     "The database does not answer",
     "Nothing is lost. This page tries again by itself, usually for a few seconds only.",
+)
+AWAY_LONG = (
+    "The database still does not answer",
+    (
+        "Nothing is lost, and this page goes on trying. On the server, `vitrine doctor` says what is wrong;"
+        " the log of Vitrine's own database is logs/postgres.log in the data directory."
+    ),
 )
 CROSSED = (
     "Somebody else changed the same at this moment",
@@ -94,7 +102,7 @@ def on_fault(request: AnyRequest, error: Exception) -> Response[Any]:
         return on_full_disk(request, full)
     if is_away(error):
         log.get().warning("database did not answer", path=request.url.path, error=str(error)[:200])
-        return _later(request, AWAY)
+        return _later(request, AWAY_LONG if outage.lasts() else AWAY)
     if db.collided(error):
         log.get().warning("request gave way to another", path=request.url.path, error=str(error)[:200])
         return _later(request, CROSSED)
@@ -133,7 +141,7 @@ def _from_driver(error: BaseException) -> bool:
 
 def _later(request: AnyRequest, said: tuple[str, str]) -> Response[Any]:
     # A page that was asked for comes again by itself; a form that was sent is the person's to send again.
-    by_itself = said is AWAY or request.method == "GET"
+    by_itself = said is not CROSSED or request.method == "GET"
     response = _say(request, 503, *said, retry=RETRY_SECONDS if by_itself else None)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response

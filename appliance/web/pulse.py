@@ -11,6 +11,7 @@ import msgspec
 from appliance.core import settings
 from appliance.core.settings import Settings
 from appliance.ingest.services import ACTIVE
+from appliance.web import outage
 
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def house(current: Settings | None = None) -> House:
 async def pulse(sql: Connection[Any]) -> Pulse:
     """One cheap statement and one small file."""
     row = await sql.fetchrow(_SQL)
+    outage.over()
     assert row is not None  # noqa: S101 - a query of aggregates answers one row
     found = house()
     worries = len(found.down) + bool(found.imports_paused_reason) + row["unavailable"] + bool(row["failed"])

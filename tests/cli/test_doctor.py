@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 
 from appliance.cli import examining
 from appliance.media.wire import Tier
-from tests.journeys.instance import Instance, instance, workplace
+from tests.journeys.instance import Instance, instance, wait_for, workplace
 
 
 @pytest.fixture
@@ -29,12 +31,21 @@ def told(there: Instance, status: int, *arguments: str) -> dict[str, dict[str, A
     return {finding["name"]: finding for finding in found["findings"]}
 
 
+def restarts(there: Instance) -> int:
+    return sum(one["restarts"] for one in there.health()["processes"] if one["name"] == "postgres")
+
+
 def test_a_running_instance_is_well_and_a_stopped_one_says_how_to_start_it(place: Path) -> None:
     with instance(place) as there:
         there.start()
         found = told(there, 0)
         assert {found[name]["state"] for name in ("data", "database", "doorbell")} == {"ok"}
         assert "at revision" in found["database"]["says"]
+        assert "restarts" not in found["database"]["says"]
+        os.kill(there.pid("postgres"), signal.SIGKILL)
+        wait_for(lambda: restarts(there) == 1 and there.web_answers(), "the database is back")
+        found = told(there, 0)
+        assert found["database"]["says"].endswith("; restarts: 1, the last because it ended by SIGKILL")
         there.stop()
         found = told(there, 0)
         assert found["data"]["state"] == "ok"

@@ -6,10 +6,12 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from appliance.core import clock
 from appliance.core import db as databases
 from appliance.core.db import Database, open_database
 from appliance.core.settings import Settings
 from appliance.web import gallery
+from appliance.web.outage import LONG_S
 from tests.collisions import Rival
 from tests.web.conftest import PARTIAL
 
@@ -103,6 +105,40 @@ async def test_a_database_that_is_away_is_a_page_that_tries_again(
     assert '<meta http-equiv="refresh" content="3">' in answer.text
     assert (await client.get("/health/ready")).status_code == 200
     assert (await client.get("/")).status_code == 200
+
+
+async def test_an_outage_that_lasts_says_where_to_look_and_the_next_one_does_not(
+    client: httpx.AsyncClient, db: Database
+) -> None:
+    away = open_database("postgresql://vitrine@/vitrine?host=/nonexistent")
+    held = HeldClock()
+    restore = clock.use(held)
+    try:
+        databases.use(away)
+        assert "a few seconds only" in (await client.get("/")).text
+        for _ in range(3):
+            held.passed += LONG_S / 2.5
+            lasting = await client.get("/")
+        assert (lasting.status_code, lasting.headers["retry-after"]) == (503, "3")
+        assert '<meta http-equiv="refresh" content="3">' in lasting.text
+        assert "vitrine doctor" in lasting.text
+        assert "logs/postgres.log" in lasting.text
+        databases.use(db)
+        assert (await client.get("/")).status_code == 200
+        databases.use(away)
+        assert "a few seconds only" in (await client.get("/")).text
+    finally:
+        databases.use(db)
+        restore()
+
+
+class HeldClock(clock.Clock):
+    """Stands still but for what a test lets pass."""
+
+    passed = 0.0
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.passed
 
 
 async def test_ready_says_no_while_the_database_is_away(client: httpx.AsyncClient, db: Database) -> None:
