@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from appliance.duplicates import grouping, matching
+from appliance.core.errors import Conflict
+from appliance.duplicates import grouping, matching, replaying
 from appliance.duplicates.models import Verdict
+from appliance.duplicates.replaying import Before, Company, Decision
+from appliance.duplicates.tombstones import known_as
 
 
 if TYPE_CHECKING:
     from asyncpg import Connection
 
 
-class Before(msgspec.Struct, frozen=True):
-    """What held before a decision: enough to take it back."""
-
-    verdict: str | None
-    groups: dict[int, int]
-    """Assets of the groups that it touched; one that was in none is missing."""
-
-
-_LOCK = "SELECT id FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
+_LOCK = "SELECT id, state FROM asset WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 # The pair of contents in their order.
 _CONTENTS = f"""
 SELECT CASE WHEN {grouping.FIRST} THEN a.sha256 ELSE b.sha256 END AS a_sha256,
@@ -51,13 +45,32 @@ _MARK = (
 )
 
 
+async def decidable(sql: Connection[Any], one: int, other: int) -> None:
+    """Hold two assets until the transaction ends; refused unless both are there and out of the trash.
+
+    A verdict about one that lies in the trash would be believed while its other side goes for good.
+    """
+    rows = await sql.fetch(_LOCK, [one, other])
+    if len(rows) < 2:
+        raise Conflict(
+            "One of the two was deleted for good", "There is nothing left to decide. Nothing was changed."
+        )
+    trashed = [row["id"] for row in rows if row["state"] == "trashed"]
+    if trashed:
+        called = await known_as(sql, trashed, unnamed="One of the two")
+        raise Conflict(
+            f"{called[trashed[0]]} lies in the trash",
+            "Undo in the history what was decided, or take it out of the trash; then decide again."
+            " Nothing was changed.",
+        )
+
+
 async def decide(
     sql: Connection[Any], verdict: Verdict, one: int, other: int, *, person: int | None
-) -> Before | None:
-    """Let a verdict hold between two assets; what held before, None where one of them is gone."""
+) -> Before:
+    """Let a verdict hold between two assets; what held before."""
     await grouping.hold(sql)
-    if len(await sql.fetch(_LOCK, [one, other])) < 2 or one == other:
-        return None
+    await decidable(sql, one, other)
     before = Before(await sql.fetchval(_STANDING, one, other), await grouping.beside(sql, one, other))
     await sql.execute(_DECIDE, one, other, str(verdict), person)
     await sql.execute(_MARK, one, other, str(verdict))
@@ -69,22 +82,53 @@ async def decide(
     return before
 
 
-async def take_back(sql: Connection[Any], verdict: Verdict, one: int, other: int, before: Before) -> bool:
-    """Let hold again what held before; False where somebody decided otherwise since."""
-    await grouping.hold(sql)
-    if len(await sql.fetch(_LOCK, [one, other])) < 2:
-        return False
-    if await sql.fetchval(_STANDING, one, other) != verdict:
-        return False
-    if before.verdict is None:
-        await sql.execute(_FORGET, one, other)
+async def take_back(
+    sql: Connection[Any], first: Decision, later: Sequence[Decision]
+) -> list[Decision] | None:
+    """Let hold what would hold without a decision; None where somebody decided otherwise since.
+
+    `later` is what was decided after it and stands, read under the lock on groups. Decisions among it that
+    would have found something else are answered with that: it is what their own undo gives back. So the
+    order in which decisions are taken back does not matter.
+    """
+    heir = replaying.heir(first, later)
+    if heir is None and await sql.fetchval(_STANDING, first.one, first.other) != first.verdict:
+        return None
+    company = Company(await grouping.stacked(sql, _assets([first, *later])))
+    changed = replaying.without(first, later, company)
+    moved = await _regroup(sql, first, company)
+    if moved is None:
+        return None
+    if heir is None:
+        await _restore(sql, first)
+    await matching.settle(sql, [first.one, first.other, *moved])
+    return changed
+
+
+async def _regroup(sql: Connection[Any], first: Decision, company: Company) -> set[int] | None:
+    """Write down who is together now, and tell who moved; None where one of the two is gone."""
+    now = await grouping.everybody(sql, company.met)
+    company.meet(now)
+    there = await grouping.existing(sql, company.met)
+    moved = replaying.moved(now, company.of(there))
+    # Held in the order of everybody; who went for good meanwhile is left out.
+    there = {row["id"] for row in await sql.fetch(_LOCK, sorted(first.pair | moved))}
+    if not first.pair <= there:
+        return None
+    wanted = company.of(there & moved)
+    alone = [{one} for one in moved - wanted.keys()]
+    await grouping.put(sql, [*replaying.grouped(wanted), *alone])
+    return moved
+
+
+def _assets(decisions: Sequence[Decision]) -> list[int]:
+    return sorted({i for each in decisions for i in each.pair | each.before.groups.keys()})
+
+
+async def _restore(sql: Connection[Any], first: Decision) -> None:
+    """The verdict that held before."""
+    if first.before.verdict is None:
+        await sql.execute(_FORGET, first.one, first.other)
     else:
-        await sql.execute(_DECIDE, one, other, before.verdict, None)
-    await sql.execute(_MARK, one, other, before.verdict)
-    touched = await grouping.beside(sql, one, other)
-    if verdict is Verdict.ALTERNATE:
-        await grouping.part(sql, one, other, before.groups)
-    elif one in before.groups and before.groups[one] == before.groups.get(other):
-        await grouping.join_again(sql, one, other)
-    await matching.settle(sql, [one, other, *touched, *before.groups])
-    return True
+        await sql.execute(_DECIDE, first.one, first.other, first.before.verdict, None)
+    await sql.execute(_MARK, first.one, first.other, first.before.verdict)

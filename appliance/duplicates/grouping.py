@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 
@@ -22,79 +22,50 @@ async def hold(sql: Connection[Any]) -> None:
 
 async def beside(sql: Connection[Any], one: int, other: int) -> dict[int, int]:
     """Everybody in the groups of two assets, each with its group."""
-    rows = await sql.fetch(
-        "SELECT asset_id, group_id FROM alternate WHERE group_id IN ("
-        " SELECT group_id FROM alternate WHERE asset_id IN ($1, $2)) ORDER BY 1",
-        one,
-        other,
-    )
-    return {row["asset_id"]: row["group_id"] for row in rows}
+    return await everybody(sql, [one, other])
 
 
 async def join(sql: Connection[Any], one: int, other: int) -> None:
     """Make two assets versions of one thing; whoever was with either of them is with both."""
-    await _put(sql, [{one, other, *await beside(sql, one, other)}])
-
-
-async def join_again(sql: Connection[Any], one: int, other: int) -> None:
-    """Join two that were taken apart, unless somebody said since that what is with them differs."""
-    found = await beside(sql, one, other)
-    sides = [
-        [asset_id, *(i for i, group in found.items() if group == found.get(asset_id))]
-        for asset_id in (one, other)
-    ]
-    if not await sql.fetchval(_DIFFER, *sides):
-        await join(sql, one, other)
-
-
-_DIFFER = """
-SELECT EXISTS (SELECT FROM duplicate_pair WHERE verdict = 'different' AND (
-    a_id = ANY($1::bigint[]) AND b_id = ANY($2::bigint[])
-    OR b_id = ANY($1::bigint[]) AND a_id = ANY($2::bigint[])))
-"""
+    await put(sql, [{one, other, *await beside(sql, one, other)}])
 
 
 async def leave(sql: Connection[Any], asset_id: int) -> None:
     """Take an asset out of its group."""
     rest = set(await beside(sql, asset_id, asset_id)) - {asset_id}
     await sql.execute("DELETE FROM alternate WHERE asset_id = $1", asset_id)
-    await _put(sql, [rest])
+    await put(sql, [rest])
 
 
-async def part(sql: Connection[Any], one: int, other: int, before: Mapping[int, int]) -> None:
-    """Part the groups of two assets where nothing that was decided holds them together any more.
+async def everybody(sql: Connection[Any], asset_ids: Sequence[int]) -> dict[int, int]:
+    """Everybody in the groups of assets, each with its group."""
+    rows = await sql.fetch(
+        "SELECT asset_id, group_id FROM alternate WHERE group_id IN ("
+        " SELECT group_id FROM alternate WHERE asset_id = ANY($1::bigint[])) ORDER BY 1",
+        asset_ids,
+    )
+    return {row["asset_id"]: row["group_id"] for row in rows}
 
-    What holds is every pair that is stacked now, and who was together `before` the decision that is taken
-    back. Only who is together at this moment stays so: later decisions stand.
-    """
-    now = await beside(sql, one, other)
-    stacked = await sql.fetch(_STACKED, list(now))
-    ties = [(row["a_id"], row["b_id"]) for row in stacked]
-    ties = [(a, b) for a, b in ties if now[a] == now[b]]
-    first: dict[tuple[int, int], int] = {}
-    for asset_id in now.keys() & before.keys():
-        ties.append((first.setdefault((now[asset_id], before[asset_id]), asset_id), asset_id))
-    await _put(sql, _tied(ties, now))
+
+async def existing(sql: Connection[Any], asset_ids: Sequence[int]) -> set[int]:
+    """Those of the assets that are still there."""
+    rows = await sql.fetch("SELECT id FROM asset WHERE id = ANY($1::bigint[])", asset_ids)
+    return {row["id"] for row in rows}
+
+
+async def stacked(sql: Connection[Any], asset_ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs that are called versions of one thing, of which one is among these assets."""
+    rows = await sql.fetch(_STACKED, asset_ids)
+    return [(row["a_id"], row["b_id"]) for row in rows]
 
 
 _STACKED = """
-SELECT a_id, b_id FROM duplicate_pair
-WHERE a_id = ANY($1::bigint[]) AND b_id = ANY($1::bigint[]) AND verdict = 'alternate'
+SELECT a_id, b_id FROM duplicate_pair WHERE a_id = ANY($1::bigint[]) AND verdict = 'alternate'
+UNION SELECT a_id, b_id FROM duplicate_pair WHERE b_id = ANY($1::bigint[]) AND verdict = 'alternate'
 """
 
 
-def _tied(ties: Iterable[tuple[int, int]], members: Iterable[int]) -> list[set[int]]:
-    """The members in sets that ties connect."""
-    sets = {member: {member} for member in members}
-    for a, b in ties:
-        if sets[a] is not sets[b]:
-            sets[a] |= sets[b]
-            for member in sets[b]:
-                sets[member] = sets[a]
-    return list({id(found): found for found in sets.values()}.values())
-
-
-async def _put(sql: Connection[Any], groups: Sequence[Collection[int]]) -> None:
+async def put(sql: Connection[Any], groups: Sequence[Collection[int]]) -> None:
     """Write groups down, each under its smallest member; nobody is a group alone."""
     named = {member: min(group) for group in groups for member in group if len(group) > 1}
     alone = [member for group in groups for member in group if len(group) == 1]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from appliance.duplicates.deciding import Before, decide, take_back
-from appliance.duplicates.grouping import versions
+from appliance.duplicates.deciding import decidable, decide, take_back
+from appliance.duplicates.grouping import hold, versions
 from appliance.duplicates.hashing import FRAMES, claim_when, fail, hash_one, looks_like, note, renew, want
 from appliance.duplicates.listing import MOST, PairView, Place, Side, after, of_asset, place, sides, waiting
 from appliance.duplicates.listing import one as pair
 from appliance.duplicates.matching import find
 from appliance.duplicates.models import Verdict
+from appliance.duplicates.replaying import Before, Decision
 from appliance.duplicates.tombstones import (
     Deleted,
     Remembered,
@@ -28,6 +29,7 @@ __all__ = [
     "FRAMES",
     "MOST",
     "Before",
+    "Decision",
     "Deleted",
     "PairView",
     "Place",
@@ -38,6 +40,7 @@ __all__ = [
     "alike",
     "bury",
     "claim_when",
+    "decidable",
     "decide",
     "exactly",
     "fail",
@@ -45,6 +48,7 @@ __all__ = [
     "films",
     "find",
     "hash_one",
+    "hold",
     "known_as",
     "lift",
     "looks_like",

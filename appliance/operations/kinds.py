@@ -39,7 +39,9 @@ class Kind(enum.StrEnum):
 
 FINAL = frozenset({Kind.PURGE, Kind.UNDO})
 """What cannot be undone: files that are gone, and an undo itself (doing it again is the way)."""
-PAIRED = frozenset({Kind.KEEP_ONE, Kind.ALTERNATE, Kind.DIFFERENT})
+VERDICTS = frozenset({Kind.ALTERNATE, Kind.DIFFERENT})
+"""What is said about two pictures that look alike and both stay."""
+PAIRED = VERDICTS | {Kind.KEEP_ONE}
 """What is decided about two pictures that look alike."""
 SINGLE = frozenset({Kind.OWN_DATE, Kind.TITLE, Kind.NOTE, Kind.TURN}) | PAIRED
 """What is done where the picture (or the pair) is open; no selection is asked for it."""

@@ -12,9 +12,9 @@ import msgspec
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict
 from appliance.duplicates import services as duplicates
-from appliance.duplicates.services import Before, Verdict
+from appliance.duplicates.services import Verdict
 from appliance.ingest import following
-from appliance.operations import changes
+from appliance.operations import changes, verdicts
 from appliance.operations.kinds import Kind
 from appliance.operations.stored import plain
 from appliance.tagging import services as tagging
@@ -42,29 +42,23 @@ async def decide(
 ) -> dict[int, str]:
     """Carry a decision out; what each of the two was before, as JSON."""
     one, other = arguments["pair"]
-    if one == other or set(ids) != {one, other}:
-        # One of them was deleted in the meantime: there is nothing left to decide.
-        return {}
     if kind is Kind.KEEP_ONE:
         return await _keep(uow, one, other, user)
     before = await duplicates.decide(uow.sql, Verdict(str(kind)), one, other, person=user)
-    return {} if before is None else dict.fromkeys(ids, msgspec.json.encode(before).decode())
+    return dict.fromkeys(ids, verdicts.remembered(before))
 
 
 async def _keep(uow: UnitOfWork, keep: int, drop: int, user: int | None) -> dict[int, str]:
     """The one goes to the trash; what people said about it stays with the other."""
     # Tags first, then assets: the order in which everybody holds them.
     tags = await tagging.hold_all(uow.sql, drop)
+    await duplicates.decidable(uow.sql, keep, drop)
     rows = await uow.sql.fetch(
-        "SELECT id, state, missing_since IS NOT NULL AS missing FROM asset WHERE id = ANY($1::bigint[])"
-        " ORDER BY id FOR UPDATE",
+        "SELECT id, missing_since IS NOT NULL AS missing FROM asset WHERE id = ANY($1::bigint[])",
         [keep, drop],
     )
-    both = {row["id"]: row for row in rows}
-    if len(both) < 2 or "trashed" in {row["state"] for row in rows}:
-        # Somebody threw one of them away meanwhile: keeping one of them could mean keeping none.
-        return {}
-    if both[keep]["missing"] and not both[drop]["missing"]:
+    missing = {row["id"] for row in rows if row["missing"]}
+    if keep in missing and drop not in missing:
         called = await duplicates.known_as(uow.sql, [keep], unnamed="the one that you keep")
         raise Conflict(
             f"The file of {called[keep]} is missing",
@@ -125,13 +119,9 @@ async def take_back(
     one, other = arguments["pair"]
     if kind is Kind.KEEP_ONE:
         return await _give_back(uow, operation_id, ids, one, other)
-    before = await _remembered(uow, operation_id, one)
-    if before is None or set(ids) != {one, other}:
+    if set(ids) != {one, other}:
         return {}
-    done = await duplicates.take_back(
-        uow.sql, Verdict(str(kind)), one, other, msgspec.convert(before, Before, strict=False)
-    )
-    return dict.fromkeys(ids, True) if done else {}
+    return dict.fromkeys(ids, True) if await verdicts.take_back(uow.sql, operation_id) else {}
 
 
 async def _give_back(
@@ -152,8 +142,44 @@ async def _give_back(
     if drop in ids:
         back |= dict.fromkeys(await changes.change_back(uow.sql, Kind.TRASH, operation_id, [drop], {}), True)
     if gained is not None:
-        back[keep] = await _strip(uow, keep, gained)
+        back[keep] = await _strip(uow, keep, await _bequeath(uow, operation_id, keep, gained))
     return back
+
+
+# What is kept for the same one by other decisions that stand.
+_OTHERS = """
+SELECT o.id, i.before FROM operation_item i JOIN operation o ON o.id = i.operation_id
+WHERE i.asset_id = $2 AND i.changed AND i.before ? 'was' AND o.kind = 'keep_one' AND o.id <> $1
+  AND NOT EXISTS (SELECT FROM operation b JOIN operation_item t ON t.operation_id = b.id
+                  WHERE b.undoes = o.id AND t.asset_id = $2 AND t.changed)
+ORDER BY o.id
+"""
+
+
+async def _bequeath(uow: UnitOfWork, operation_id: int, keep: int, gained: Gained) -> Gained:
+    """Let a decision that found what this one had set find what there was before; what is left to take off.
+
+    So that undoing that other one later does not bring back what is taken back now.
+    """
+    was, given = dict(gained.was), dict(gained.set)
+    for row in await uow.sql.fetch(_OTHERS, operation_id, keep):
+        theirs = msgspec.convert(plain(row["before"]), Gained)
+        found = {name: was[name] for name in was if name in theirs.was and theirs.was[name] == given[name]}
+        if not found:
+            continue
+        await _remember(uow, row["id"], keep, msgspec.structs.replace(theirs, was=theirs.was | found))
+        for name in found:
+            del was[name], given[name]
+    return msgspec.structs.replace(gained, was=was, set=given)
+
+
+async def _remember(uow: UnitOfWork, operation_id: int, keep: int, gained: Gained) -> None:
+    await uow.sql.execute(
+        "UPDATE operation_item SET before = $3::text::jsonb WHERE operation_id = $1 AND asset_id = $2",
+        operation_id,
+        keep,
+        msgspec.json.encode(gained).decode(),
+    )
 
 
 async def _strip(uow: UnitOfWork, keep: int, gained: Gained) -> bool:

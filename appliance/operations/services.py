@@ -12,7 +12,7 @@ import msgspec
 
 from appliance.core.db import UnitOfWork
 from appliance.core.errors import Conflict, NotFound
-from appliance.operations import carrying, kinds, listing, pairs, purging
+from appliance.operations import carrying, kinds, listing, pairs, purging, verdicts
 from appliance.operations.carrying import carry_out, unlink
 from appliance.operations.facts import OperationQueued
 from appliance.operations.gone import GONE, LEFT, LOST
@@ -84,6 +84,7 @@ async def act(
     uow: UnitOfWork, kind: Kind, ids: Sequence[int], arguments: Mapping[str, Any], *, person: int | None
 ) -> Asked:
     """Do something to assets that are named one by one; it stands in the history and can be undone."""
+    await verdicts.in_turn(uow.sql, kind)
     operation_id = await write(uow.sql, kind, arguments, person)
     total = await materialise(uow.sql, operation_id, "SELECT unnest($1::bigint[]) AS id", [list(ids)])
     return await settle(uow, operation_id, total)

@@ -9,7 +9,7 @@ from litestar import Controller, Request, Response, get, post
 
 from appliance.core import db
 from appliance.core.db import UnitOfWork
-from appliance.core.errors import Conflict, Invalid, NotFound
+from appliance.core.errors import Invalid, NotFound
 from appliance.duplicates import services as duplicates
 from appliance.duplicates.services import PairView, Place
 from appliance.operations import services
@@ -83,10 +83,7 @@ async def _decided(uow: UnitOfWork, pair: PairView, sent: Decision, *, person: i
         if sent.keep not in {str(i) for i in ids}:
             raise Invalid("Say which of the two stays")
         ids.sort(key=lambda i: str(i) != sent.keep)
-    asked = await services.act(uow, kind, ids, {"pair": ids}, person=person)
-    if not asked.changed:
-        raise Conflict("This pair cannot be decided now", "One of the two lies in the trash.")
-    return asked
+    return await services.act(uow, kind, ids, {"pair": ids}, person=person)
 
 
 async def _values(sql: Connection[Any], at: Place | None, pair_id: int) -> dict[str, Any]:

@@ -104,14 +104,6 @@ async def test_what_was_changed_since_stays_with_whoever_changed_it(doubles: Dou
     assert undone.notes == {"changed_since": 1}
 
 
-async def test_one_of_two_is_not_kept_where_the_other_is_in_the_trash(doubles: Doubles, folder: Path) -> None:
-    keep, drop = await bring(doubles, folder, "a.jpg", "b.jpg")
-    await doubles.lib.act("trash", [keep])
-
-    assert (await decide(doubles, "keep_one", keep, drop)).changed == 0
-    assert await doubles.lib.value("SELECT count(*) FROM asset WHERE state <> 'trashed'") == 1
-
-
 async def test_a67_a_group_is_offered_once_and_nobody_of_it_again(doubles: Doubles, folder: Path) -> None:
     a, b = await bring(doubles, folder, "a.jpg", "b.jpg")
     await decide(doubles, "alternate", a, b)
@@ -189,18 +181,6 @@ async def test_a70_what_was_deleted_and_imported_again_is_searched_and_decisions
         await doubles.lib.value("SELECT count(*) FROM duplicate_pair WHERE a_id = $1 OR b_id = $1", again)
         == 2
     )
-
-
-async def test_an_old_decision_is_not_taken_back_over_a_newer_one(doubles: Doubles, folder: Path) -> None:
-    a, b = await bring(doubles, folder, "a.jpg", "b.jpg")
-    first = await decide(doubles, "alternate", a, b)
-    await decide(doubles, "different", a, b)
-
-    undone = await doubles.lib.undo(first.id)
-
-    assert (undone.changed, undone.notes) == (0, {"changed_since": 2})
-    async with doubles.lib.db.unit_of_work() as uow:
-        assert await duplicates.versions(uow.sql, a) == []
 
 
 async def test_words_of_a_deleted_picture_leave_the_history_of_its_pair(

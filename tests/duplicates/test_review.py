@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from appliance.core.db import Database
+from appliance.core.errors import Conflict
 from tests.duplicates.conftest import Doubles, jpeg, scene
+from tests.duplicates.test_deciding import decide, state
 from tests.media_files import put
 from tests.web.conftest import PARTIAL, statements
 
@@ -78,6 +80,57 @@ async def test_a_decision_by_form_leads_to_the_next_pair_and_back(
     await client.post(undo[1])
     assert await doubles.lib.value("SELECT state FROM asset WHERE id = $1", a) == "kept"
     assert shown_pair(await client.get("/duplicates")) == first
+
+
+@pytest.mark.parametrize("again", ["different", "alternate", "keep_one", "the other"])
+async def test_a_pair_of_which_one_lies_in_the_trash_is_not_decided_from_another_page(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path, again: str
+) -> None:
+    await fill(doubles, folder, 1)
+    pair = shown_pair(await client.get("/duplicates"))
+    keep, drop = await doubles.ids("1.jpg", "1 small.jpg")
+    await client.post(f"/duplicates/{pair}", data={"kind": "keep_one", "keep": str(keep)})
+    before = await state(doubles)
+    form = {
+        "kind": "keep_one" if again == "the other" else again,
+        "keep": str(drop if again == "the other" else keep),
+    }
+
+    for headers in ({}, PARTIAL):
+        refused = await client.post(f"/duplicates/{pair}", data=form, headers=headers)
+
+        assert refused.status_code == 409
+        assert "1 small.jpg lies in the trash" in refused.text
+        assert "Undo in the history what was decided, or take it out of the trash" in refused.text
+    assert await state(doubles) == before
+    assert f'action="/duplicates/{pair}"' not in (await client.get(f"/duplicates?pair={pair}")).text
+
+
+async def test_a_pair_is_decided_again_once_it_is_out_of_the_trash(
+    client: httpx.AsyncClient, doubles: Doubles, folder: Path
+) -> None:
+    await fill(doubles, folder, 1)
+    pair = shown_pair(await client.get("/duplicates"))
+    keep, drop = await doubles.ids("1.jpg", "1 small.jpg")
+    await client.post(f"/duplicates/{pair}", data={"kind": "keep_one", "keep": str(keep)})
+
+    await doubles.lib.act("restore", [drop])
+
+    assert shown_pair(await client.get("/duplicates")) == pair
+    assert (await client.post(f"/duplicates/{pair}", data={"kind": "alternate"})).status_code == 303
+
+
+async def test_a_pair_of_which_one_is_deleted_for_good_meanwhile_is_refused(
+    doubles: Doubles, folder: Path
+) -> None:
+    await fill(doubles, folder, 1)
+    one, other = await doubles.ids("1.jpg", "1 small.jpg")
+    await doubles.lib.act("trash", [other])
+    await doubles.lib.act("purge", [other])
+
+    for kind in ("different", "alternate", "keep_one"):
+        with pytest.raises(Conflict, match="One of the two was deleted for good"):
+            await decide(doubles, kind, one, other)
 
 
 async def test_by_script_the_answer_is_the_next_pair_with_a_line_and_its_undo(
