@@ -16,7 +16,8 @@ from appliance.core.settings import Settings
 
 
 SHARE = 0.8
-FILES, QUICK_FILES = 150, 60
+# What happens once for each process (connections, plans) is a tenth of a short run and nothing of a real one.
+FILES, QUICK_FILES = 400, 60
 ROUNDS, QUICK_ROUNDS = 4, 2
 # Until what an instance does at its start is over.
 CALM_S = 2.0
