@@ -5,7 +5,7 @@ const Viewer = (root, PhotoSwipe) => {
   const pictures = part("pictures"), panel = part("panel"), marks = part("marks-of");
   const say = (name, detail) => document.body.dispatchEvent(new CustomEvent(`viewer:${name}`, { detail }));
   const wide = () => matchMedia("(min-width: 1000px)").matches;
-  let swipe = null, run = null, timer = 0, pane = "info", beside = [];
+  let swipe = null, run = null, timer = 0, pane = "info", beside = [], told = null;
 
   // ---- the assets of the search, numbered from somewhere in the middle until its first one is known
   const load = async (way, place, id) => {
@@ -128,6 +128,7 @@ const Viewer = (root, PhotoSwipe) => {
       mark?.remove();
       for (const each of [panel, marks]) htmx.process(each);
       panel.scrollTop = 0;
+      told = item.id;
     } catch { /* the picture is what matters; the next step asks again */ }
   };
   const changed = () => {
@@ -150,7 +151,8 @@ const Viewer = (root, PhotoSwipe) => {
     steps();
     extend();
     clearTimeout(timer);
-    timer = setTimeout(described, PANEL_MS);
+    // What was only drawn anew has its words already, and the answer to a press may be on its way to them.
+    if (told !== item.id) timer = setTimeout(described, PANEL_MS);
     say("at", { id: item.id, place: item.place });
   };
   const show = (shown) => {
@@ -239,6 +241,7 @@ const Viewer = (root, PhotoSwipe) => {
     Keys.leave("viewer");
     panel.replaceChildren();
     marks.replaceChildren();
+    told = null;
     const item = last.item;
     if (item) home(item);
     say("close", { id: item?.id });
