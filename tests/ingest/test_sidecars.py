@@ -336,39 +336,6 @@ async def test_a_date_that_a_person_set_stays_and_the_other_waits_beside_it(libr
     assert (asset["date_source"], asset["effective_at"]) == ("sidecar", datetime(2018, 1, 1))
 
 
-async def test_a_half_written_sidecar_changes_nothing_and_says_why(library: Library) -> None:
-    library.put("a.jpg", jpeg(1))
-    sidecar = library.put("a.jpg.json", json.dumps({"tags": ["lake"]}).encode())
-    await library.scan()
-    sidecar.write_bytes(b'{"tags": ["la')
-    await library.scan()
-
-    assert await library.tags("a.jpg") == {"lake"}
-    rows = await library.ingest.rows(
-        "SELECT outcome, reason, detail FROM root_entry WHERE path = 'a.jpg.json'"
-    )
-    # It is listed for as long as it is so, since whole it would say something of the picture.
-    assert rows == [{"outcome": "failed", "reason": "corrupt", "detail": "it is not JSON, or not all of it"}]
-
-    sidecar.write_bytes(b'{"tags": ["pier"]}')
-    await library.scan()
-    assert await library.tags("a.jpg") == {"pier"}
-    rows = await library.ingest.rows("SELECT outcome, reason FROM root_entry WHERE path = 'a.jpg.json'")
-    assert rows == [{"outcome": "skipped", "reason": "sidecar"}]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.json", b"{"), ("settings.json", b"// none"), ("a.jpg.json", b"[1, 2]")]
-)
-async def test_what_need_not_be_a_sidecar_is_passed_over(library: Library, name: str, content: bytes) -> None:
-    library.put("a.jpg", jpeg(1))
-    library.put(name, content)
-    await library.scan()
-
-    rows = await library.ingest.rows("SELECT path, outcome, reason FROM root_entry WHERE path <> 'a.jpg'")
-    assert rows == [{"path": name.encode(), "outcome": "skipped", "reason": "sidecar"}]
-
-
 async def test_one_sidecar_speaks_of_all_that_share_its_name(library: Library) -> None:
     library.put("a.jpg", jpeg(1))
     library.put("a.png", make.saved(make.corner(), "PNG"))

@@ -1,4 +1,4 @@
-"""Sidecars that are written while they are read, or cost too much to read."""
+"""Sidecars that are written while they are read, are damaged, or cost too much to read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from appliance.ingest import claims
 from appliance.ingest.importing import Import
 from appliance.media.decoder import Child
 from appliance.media.wire import Described, Stat
 from tests.ingest.conftest import Ingest
+from tests.ingest.test_sidecars import Library, library
 from tests.media_files import jpeg, put
 
+
+__all__ = ["library"]
 
 WHOLE = json.dumps({"tags": ["lake"]}).encode()
 ENTRIES = "SELECT path, outcome, reason, detail FROM root_entry ORDER BY path"
@@ -102,3 +107,36 @@ async def test_a_sidecar_that_takes_too_long_costs_its_own_words_and_says_so(
         {"status": "complete", "count": 2},
         {"status": "skipped", "count": 1},
     ]
+
+
+async def test_a_half_written_sidecar_changes_nothing_and_says_why(library: Library) -> None:
+    library.put("a.jpg", jpeg(1))
+    sidecar = library.put("a.jpg.json", json.dumps({"tags": ["lake"]}).encode())
+    await library.scan()
+    sidecar.write_bytes(b'{"tags": ["la')
+    await library.scan()
+
+    assert await library.tags("a.jpg") == {"lake"}
+    rows = await library.ingest.rows(
+        "SELECT outcome, reason, detail FROM root_entry WHERE path = 'a.jpg.json'"
+    )
+    # It is listed for as long as it is so, since whole it would say something of the picture.
+    assert rows == [{"outcome": "failed", "reason": "corrupt", "detail": "it is not JSON, or not all of it"}]
+
+    sidecar.write_bytes(b'{"tags": ["pier"]}')
+    await library.scan()
+    assert await library.tags("a.jpg") == {"pier"}
+    rows = await library.ingest.rows("SELECT outcome, reason FROM root_entry WHERE path = 'a.jpg.json'")
+    assert rows == [{"outcome": "skipped", "reason": "sidecar"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.json", b"{"), ("settings.json", b"// none"), ("a.jpg.json", b"[1, 2]")]
+)
+async def test_what_need_not_be_a_sidecar_is_passed_over(library: Library, name: str, content: bytes) -> None:
+    library.put("a.jpg", jpeg(1))
+    library.put(name, content)
+    await library.scan()
+
+    rows = await library.ingest.rows("SELECT path, outcome, reason FROM root_entry WHERE path <> 'a.jpg'")
+    assert rows == [{"path": name.encode(), "outcome": "skipped", "reason": "sidecar"}]
